@@ -1,0 +1,254 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/heartbeat"
+	"github.com/mcpsession/mcpsession/queue"
+	"github.com/mcpsession/mcpsession/transport"
+)
+
+// The bounds of one attempt's steps.
+const (
+	// confirmTimeout is how long the server may take to have and to show the
+	// may-be-open marker.
+	confirmTimeout = 10 * time.Second
+	// listenTimeout is how long an attempt that must hear from its block waits.
+	listenTimeout = 10 * time.Second
+	// reportTimeout bounds the report of an attempt's end that does not go through
+	// the worker.
+	reportTimeout = 10 * time.Second
+)
+
+// An attempt is one attempt of a session activity.
+type attempt struct {
+	host   *host
+	server *Server
+	input  queue.SessionInput
+	client client.Client
+	info   activity.Info
+	author heartbeat.Author
+	writer *heartbeat.Writer
+	block  *block
+}
+
+// sessionActivity returns the session activity of one server.
+func (h *host) sessionActivity(server *Server) func(context.Context, queue.SessionInput) error {
+	return func(ctx context.Context, input queue.SessionInput) error {
+		a := &attempt{host: h, server: server, input: input, client: activity.GetClient(ctx), info: activity.GetInfo(ctx)}
+		if !h.enter(a) {
+			return a.report(ctx, a.retryable(failure.ReasonConnect, errWorkerStopping))
+		}
+		err := a.run(ctx)
+		if a.block != nil && err == nil && !isClosed(h.stopping) {
+			// The answer to close-session and this activity's completion go out side
+			// by side: a workflow that ends with its block then gets both in one task.
+			go func() {
+				a.block.release()
+				h.leave(a)
+			}()
+			return nil
+		}
+		// The attempt counts as one until its end is reported, so that a worker
+		// that stops can wait for that.
+		defer h.leave(a)
+		if a.block != nil {
+			a.block.release()
+		}
+		if isClosed(h.stopping) || temporal.IsCanceledError(err) {
+			return a.report(ctx, err)
+		}
+		return err
+	}
+}
+
+var errWorkerStopping = errors.New("the worker that took the session is stopping")
+
+// run takes an attempt through its steps; see the package comment. Each step says
+// what the next attempt finds when the process dies right after it.
+func (a *attempt) run(ctx context.Context) error {
+	if a.info.HeartbeatTimeout == 0 {
+		return a.openFailure(failure.ReasonBadInput, errors.New(
+			"the session activity has no heartbeat timeout, so a lost host would stay unknown; schedule it by package toolset"))
+	}
+
+	// 1. Read the past. Leaves nothing.
+	facts := heartbeat.Facts{
+		InputRunID: a.input.RunID,
+		RunID:      a.info.WorkflowExecution.RunID,
+		Past:       heartbeat.ReadPast(ctx),
+	}
+	if verdict := heartbeat.Decide(facts); verdict.Decision == heartbeat.Refuse {
+		return a.refused(verdict, facts.Past)
+	}
+
+	a.author = heartbeat.Author{Attempt: a.info.Attempt, Host: a.host.identity(), At: time.Now().UTC()}
+	a.writer = heartbeat.NewWriter(heartbeat.WriterOptions{
+		Recorder: a.client, Info: a.info, Author: a.author, Logger: activity.GetLogger(ctx),
+	})
+	a.writer.Start()
+	defer a.writer.Stop()
+	a.block = newBlock(ctx, a, rand.Text())
+	stopWatching := a.watch(ctx)
+	defer stopWatching()
+
+	// 2. Build the transport. Leaves nothing: a connector holds nothing yet.
+	carrier, err := a.connector()
+	if err != nil {
+		return a.ended(a.connectFailure(err))
+	}
+
+	// 3. Say that a session may be open, and see that the server has it. From here
+	// on a crash leaves may-be-open, and no later attempt opens.
+	if err := a.announce(facts); err != nil {
+		return a.ended(err)
+	}
+
+	// 4. Connect. Every way out without a session clears the marker.
+	conn, err := a.connect(carrier)
+	if err != nil {
+		a.clear()
+		return a.ended(a.connectFailure(err))
+	}
+	a.block.attach(conn)
+
+	// 5. Say that the session is open, before it can serve anything. A failure
+	// here leaves a marker that refuses, as it must: there was a session.
+	if err := a.mark(heartbeat.Opened); err != nil {
+		a.block.end(lost(failure.ReasonHostLost, "the marker of the opened session could not be written: %v", err))
+	} else {
+		// 6. Serve.
+		a.block.serve()
+	}
+
+	// 7. End.
+	a.block.close()
+	return a.block.ending().err(a)
+}
+
+// connector runs the user's connector. One that panics fails this attempt and
+// not the worker, and one that does not heed its context is left behind: it holds
+// nothing yet.
+func (a *attempt) connector() (carrier, error) {
+	ctx, cancel := context.WithTimeoutCause(a.block.ctx, a.server.ConnectTimeout, errConnectTimeout)
+	defer cancel()
+	type built struct {
+		transport mcp.Transport
+		err       error
+	}
+	done := make(chan built, 1)
+	go func() {
+		var b built
+		defer func() {
+			if p := recover(); p != nil {
+				b.err = fmt.Errorf("the connector panicked: %v", p)
+			}
+			done <- b
+		}()
+		b.transport, b.err = a.server.Connect(ctx, transport.Argument(a.input.Argument))
+	}()
+	select {
+	case <-ctx.Done():
+		return carrier{}, context.Cause(ctx)
+	case b := <-done:
+		if b.err == nil && b.transport == nil {
+			b.err = transport.Permanent(string(failure.ReasonConnect), errors.New("the connector returned a nil transport and no error"))
+		}
+		if b.err != nil {
+			return carrier{}, b.err
+		}
+		return newCarrier(b.transport), nil
+	}
+}
+
+// announce writes may-be-open, waits until the server shows it, and asks once
+// more whether this attempt may open.
+func (a *attempt) announce(facts heartbeat.Facts) error {
+	ctx, cancel := context.WithTimeout(a.block.ctx, confirmTimeout)
+	defer cancel()
+	if err := a.writer.Mark(ctx, heartbeat.MayBeOpen); err != nil {
+		a.clear()
+		return a.retryable(failure.ReasonMarker, fmt.Errorf("the server did not acknowledge the may-be-open marker: %w", err))
+	}
+	ranBefore, err := heartbeat.Confirm(ctx, a.client, a.info, heartbeat.MayBeOpen)
+	if err != nil {
+		a.clear()
+		if errors.Is(err, heartbeat.ErrDescribeDenied) {
+			return a.openFailure(failure.ReasonDescribeDenied, err)
+		}
+		return a.retryable(failure.ReasonMarker, err)
+	}
+	facts.RanBefore = ranBefore
+	verdict := heartbeat.Decide(facts)
+	if verdict.Decision == heartbeat.Listen {
+		if err := a.block.listen(); err != nil {
+			a.clear()
+			return a.retryable(failure.ReasonDedicatedWorker, err)
+		}
+		facts.Heard = a.block.hear(listenTimeout)
+		if e := a.block.ending(); e != nil {
+			// What was not heard meanwhile means nothing.
+			a.clear()
+			return a.retryable(failure.ReasonConnect, e)
+		}
+		verdict = heartbeat.Decide(facts)
+	}
+	if verdict.Decision == heartbeat.Open {
+		return nil
+	}
+	return a.refused(verdict, facts.Past)
+}
+
+func (a *attempt) mark(marker heartbeat.Marker) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.block.ctx), min(confirmTimeout, a.info.HeartbeatTimeout))
+	defer cancel()
+	return a.writer.Mark(ctx, marker)
+}
+
+// clear takes the may-be-open marker back. When it can't, the next attempt is
+// refused: a needless loss is better than a second session.
+func (a *attempt) clear() { _ = a.mark(heartbeat.Cleared) }
+
+// ended returns err, unless the attempt was ended from outside meanwhile, which
+// then says more.
+func (a *attempt) ended(err error) error {
+	if e := a.block.ending(); e != nil && e.kind != endLost {
+		return e.err(a)
+	}
+	if e := a.block.ending(); e != nil && !failure.IsDedicatedWorker(err) {
+		// No session was open, so nothing is lost: another attempt may open one.
+		return a.retryable(failure.ReasonConnect, e)
+	}
+	return err
+}
+
+// report sends the attempt's end to the server itself and waits for the answer.
+// The SDK would report a cancel that it did not notice itself as a failure, and a
+// worker that stops does not wait for what it sends.
+func (a *attempt) report(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+	defer cancel()
+	if reportErr := a.client.CompleteActivityWithOptions(ctx, client.CompleteActivityOptions{
+		TaskToken:    a.info.TaskToken,
+		Err:          err,
+		Namespace:    a.info.Namespace,
+		WorkflowID:   a.info.WorkflowExecution.ID,
+		WorkflowType: a.info.WorkflowType.Name,
+		ActivityType: a.info.ActivityType.Name,
+		TaskQueue:    a.info.TaskQueue,
+	}); reportErr != nil {
+		activity.GetLogger(ctx).Warn("mcpsession: the end of a session could not be reported", "error", reportErr)
+		return err
+	}
+	return activity.ErrResultPending
+}

@@ -1,0 +1,219 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/transport"
+)
+
+// closeTimeout bounds the end of an MCP session over a transport that names no
+// bound of its own.
+const closeTimeout = 15 * time.Second
+
+// causeTimeout is how long a transport may take to say why its server is gone
+// after the connection has ended.
+const causeTimeout = 2 * time.Second
+
+var (
+	errConnectTimeout = errors.New("the server did not answer the MCP handshake in time")
+	errSessionless    = errors.New("the server gave no session id, so it keeps no state between calls; " +
+		"use a stateless client, or set Server.AllowSessionless if its tools need no state")
+)
+
+// clientVersion is what sessions call themselves in the handshake.
+var clientImplementation = &mcp.Implementation{Name: "mcpsession", Version: "0.1.0-dev"}
+
+// A carrier is the transport of one session and what is known beyond it.
+type carrier struct {
+	transport mcp.Transport
+	watched   transport.Watched // nil when the transport is not
+}
+
+func newCarrier(t mcp.Transport) carrier {
+	watched, _ := t.(transport.Watched)
+	return carrier{transport: t, watched: watched}
+}
+
+// tracksSends reports whether a request that left no trace in its
+// [transport.Send] is known not to have left.
+func (c carrier) tracksSends() bool { return c.watched != nil }
+
+// gone is closed when the server is known to be gone; nil when nothing tells.
+func (c carrier) gone() <-chan struct{} {
+	if c.watched == nil {
+		return nil
+	}
+	return c.watched.Gone()
+}
+
+// cause waits a moment for the transport's word on why the server is gone.
+func (c carrier) cause() error {
+	if c.watched == nil {
+		return nil
+	}
+	select {
+	case <-c.watched.Gone():
+	case <-time.After(causeTimeout):
+	}
+	return c.watched.Cause()
+}
+
+// A connection is an open MCP session on its carrier.
+type connection struct {
+	carrier
+	*mcp.ClientSession
+}
+
+// connect opens the MCP session. It holds nothing when it returns an error.
+func (a *attempt) connect(c carrier) (_ *connection, err error) {
+	ctx, cancel := context.WithTimeoutCause(a.block.ctx, a.server.ConnectTimeout, errConnectTimeout)
+	defer cancel()
+	conn, err := a.handshake(ctx, c)
+	if err == nil && !a.server.AllowSessionless && conn.sessionless() {
+		err = transport.Permanent(string(failure.ReasonSessionless), errSessionless)
+	}
+	if err == nil {
+		return conn, nil
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.As(err, new(*transport.PermanentError)) {
+		// The SDK says only that its context is done.
+		err = cause
+	} else if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
+		if cause := c.cause(); cause != nil {
+			err = fmt.Errorf("the server went away during the handshake: %w", cause)
+		}
+	}
+	conn.close()
+	return nil, err
+}
+
+// handshake connects the MCP client. A transport whose Connect does not heed its
+// context is left behind, and closed should it ever return.
+func (a *attempt) handshake(ctx context.Context, c carrier) (*connection, error) {
+	type opened struct {
+		session *mcp.ClientSession
+		err     error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		client := mcp.NewClient(clientImplementation, a.clientOptions())
+		session, err := client.Connect(ctx, c.transport, &mcp.ClientSessionOptions{ProtocolVersion: a.server.ProtocolVersion})
+		done <- opened{session, err}
+	}()
+	var late <-chan time.Time
+	for cancelled := ctx.Done(); ; {
+		select {
+		case o := <-done:
+			return &connection{carrier: c, ClientSession: o.session}, o.err
+		case <-cancelled:
+			cancelled, late = nil, time.After(closeTimeout)
+		case <-late:
+			go func() {
+				if o := <-done; o.session != nil {
+					_ = o.session.Close()
+				}
+			}()
+			return &connection{carrier: c}, context.Cause(ctx)
+		}
+	}
+}
+
+// sessionless reports whether the connection is one over HTTP without a session
+// id.
+func (c *connection) sessionless() bool {
+	_, streamable := c.transport.(*mcp.StreamableClientTransport)
+	return streamable && c.ID() == ""
+}
+
+// close ends the MCP session and its server, in bounded time.
+func (c *connection) close() error {
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		if c.ClientSession != nil {
+			err = c.ClientSession.Close()
+		}
+		if c.watched != nil {
+			err = c.watched.Close()
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(closeTimeout):
+		return fmt.Errorf("the MCP server was not gone %v after its session was closed", closeTimeout)
+	}
+}
+
+// clientOptions are the user's with our defaults and our handler.
+func (a *attempt) clientOptions() *mcp.ClientOptions {
+	var options mcp.ClientOptions
+	if a.server.Client != nil {
+		options = *a.server.Client
+	}
+	if options.Capabilities == nil {
+		options.Capabilities = &mcp.ClientCapabilities{}
+	}
+	answers := options.ElicitationHandler != nil || options.CreateMessageHandler != nil || options.CreateMessageWithToolsHandler != nil
+	if options.MultiRoundTrip == nil && !answers {
+		// Its middleware sends a tool call again when the server asks for input or
+		// says that it is busy.
+		options.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true}
+	}
+	theirs := options.ToolListChangedHandler
+	options.ToolListChangedHandler = func(ctx context.Context, request *mcp.ToolListChangedRequest) {
+		a.block.toolsChanged.Store(true)
+		if theirs != nil {
+			theirs(ctx, request)
+		}
+	}
+	return &options
+}
+
+// connectFailure makes an OpenFailure of what a connector or a handshake
+// returned: for good when no other attempt would do better.
+func (a *attempt) connectFailure(err error) error {
+	var permanent *transport.PermanentError
+	var rejected *jsonrpc.Error
+	switch text := err.Error(); {
+	case errors.As(err, &permanent):
+		return a.openFailure(failure.Reason(permanent.Reason), permanent.Err)
+	case errors.Is(err, errConnectTimeout):
+		return a.retryable(failure.ReasonConnectTimeout, fmt.Errorf("%w (ConnectTimeout %v)", errConnectTimeout, a.server.ConnectTimeout))
+	case strings.Contains(text, "unsupported protocol version"):
+		// The MCP SDK's error for it has no exported type.
+		return a.openFailure(failure.ReasonProtocolVersion, scrubbed(err))
+	case errors.As(err, &rejected) && isRefusal(rejected.Code):
+		return a.openFailure(failure.ReasonConnect, fmt.Errorf("the server refused the MCP handshake, or is no MCP server: %w", scrubbed(err)))
+	}
+	return a.retryable(failure.ReasonConnect, scrubbed(err))
+}
+
+// isRefusal reports whether a JSON-RPC error would be the same on another try.
+func isRefusal(code int64) bool {
+	switch code {
+	case jsonrpc.CodeInvalidRequest, jsonrpc.CodeInvalidParams, jsonrpc.CodeMethodNotFound, jsonrpc.CodeParseError, mcp.CodeUnsupportedProtocolVersion:
+		return true
+	}
+	return false
+}
+
+// sessionID matches a session id as the MCP SDK quotes it in its errors.
+var sessionID = regexp.MustCompile(`(?i)(session(?: id)?\s*[:=]?\s*)"?[0-9A-Za-z_\-]{16,}"?`)
+
+// scrubbed returns err as text without what may be a session id, which is a
+// credential of a kind. The error's own type is not needed any more.
+func scrubbed(err error) error {
+	return errors.New(failure.Clip(sessionID.ReplaceAllString(err.Error(), "${1}[redacted]"), failure.MaxPeerText))
+}

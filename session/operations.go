@@ -1,0 +1,213 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/heartbeat"
+	"github.com/mcpsession/mcpsession/queue"
+	"github.com/mcpsession/mcpsession/transport"
+)
+
+// beatAfter is how long an operation runs before it begins to heartbeat, by
+// which a cancel reaches it. Most are over by then and cost no heartbeat.
+const beatAfter = time.Second
+
+// An encoded is a queue.Result whose value was encoded once, when it came.
+type encoded = queue.Result[json.RawMessage]
+
+// register registers the block's operations on the worker of its queue.
+func (b *block) register(registry worker.ActivityRegistry) {
+	as := func(operation queue.OperationName) activity.RegisterOptions {
+		return activity.RegisterOptions{Name: queue.OperationActivity(b.attempt.server.Name, operation)}
+	}
+	registry.RegisterActivityWithOptions(b.sessionInfo, as(queue.OperationSessionInfo))
+	registry.RegisterActivityWithOptions(b.closeSession, as(queue.OperationCloseSession))
+	registry.RegisterActivityWithOptions(b.listTools, as(queue.OperationListTools))
+	registry.RegisterActivityWithOptions(b.callTool, as(queue.OperationCallTool))
+}
+
+func (b *block) sessionInfo(ctx context.Context, in queue.SessionInfo) (*queue.Info, error) {
+	b.arrived()
+	defer b.departed()
+	if err := b.admitBlock(activity.GetInfo(ctx), in.Operation); err != nil {
+		return nil, err
+	}
+	b.say(heartbeat.HeardInfo)
+	select {
+	case <-b.serving:
+	case <-b.ctx.Done():
+		// This attempt opened no session; another may, and answers the retry.
+		return nil, b.attempt.retryable(failure.ReasonConnect, b.ending())
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return &queue.Info{
+		Instance:     b.instance,
+		Attempt:      b.attempt.author.Attempt,
+		Host:         b.attempt.author.Host,
+		OpenedAt:     b.openedAt,
+		HasSessionID: b.conn.ID() != "",
+		Initialize:   b.conn.InitializeResult(),
+	}, nil
+}
+
+func (b *block) closeSession(ctx context.Context, in queue.CloseSession) (*queue.Closed, error) {
+	if err := b.admitInstance(activity.GetInfo(ctx), in.Operation, ""); err != nil {
+		return nil, err
+	}
+	b.end(&ending{kind: endClosed, message: "its block closed it"})
+	select {
+	case <-b.over:
+		return &queue.Closed{Warning: b.warning}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (b *block) listTools(ctx context.Context, in queue.ListTools) (*encoded, error) {
+	return b.operate(ctx, in.Operation, "", func(ctx context.Context) (any, error) {
+		// What is announced from here on is news to the block again.
+		b.toolsChanged.Store(false)
+		return listAllTools(ctx, b.conn.ClientSession)
+	})
+}
+
+func (b *block) callTool(ctx context.Context, in queue.CallTool) (*encoded, error) {
+	return b.operate(ctx, in.Operation, in.Tool, func(ctx context.Context) (any, error) {
+		params := &mcp.CallToolParams{Meta: in.Meta, Name: in.Tool}
+		if len(in.Arguments) > 0 {
+			params.Arguments = in.Arguments
+		}
+		return b.conn.CallTool(ctx, params)
+	})
+}
+
+// operate runs one operation at most once, however many attempts its activity
+// has, and returns its outcome to each of them.
+func (b *block) operate(ctx context.Context, op queue.Operation, tool string,
+	request func(context.Context) (any, error)) (*encoded, error) {
+	b.arrived()
+	defer b.departed()
+	info := activity.GetInfo(ctx)
+	if err := b.admitInstance(info, op, tool); err != nil {
+		return nil, err
+	}
+	requestCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	e, begun := b.ledger.begin(info.ActivityID, cancel)
+	if begun {
+		b.start(requestCtx, e, op, tool, request)
+	}
+	if err := awaitEntry(ctx, e); err != nil {
+		return nil, err
+	}
+	return b.deliver(ctx, info, e.result(), tool, !begun)
+}
+
+// start sends the request of a new entry on its way, unless the session has ended
+// or this host no longer owns it. A host that was paused or cut off may find the
+// operation before its own timers have fired.
+func (b *block) start(ctx context.Context, e *entry, op queue.Operation, tool string,
+	request func(context.Context) (any, error)) {
+	if !b.attempt.writer.Owner() {
+		b.end(b.attempt.disowned())
+	}
+	if !b.begin(func() {
+		defer e.cancel(nil)
+		// The request ends with its block, not with the attempt that began it.
+		defer context.AfterFunc(b.ctx, func() { e.cancel(context.Cause(b.ctx)) })()
+		b.ledger.finish(e, b.perform(ctx, op, tool, request))
+	}) {
+		b.ledger.finish(e, outcome{err: b.ending().callErr(b.attempt, tool, failure.RanNo)})
+	}
+}
+
+// awaitEntry waits for the entry's outcome. Of the ways in which an attempt can
+// end before it, only the workflow's cancel is meant for the request.
+func awaitEntry(ctx context.Context, e *entry) error {
+	next := time.NewTimer(beatAfter)
+	defer next.Stop()
+	for {
+		select {
+		case <-e.done:
+			return nil
+		case <-next.C:
+			activity.RecordHeartbeat(ctx)
+			next.Reset(cancelInterval)
+		case <-ctx.Done():
+			if !temporal.IsCanceledError(context.Cause(ctx)) {
+				return ctx.Err()
+			}
+			e.cancel(errCallCanceled)
+			<-e.done
+			return nil
+		}
+	}
+}
+
+var (
+	errCallCanceled = errors.New("the workflow cancelled the call")
+	errCallTimeout  = errors.New("the call's timeout passed")
+)
+
+// perform makes one request under the block's limits and judges its end.
+func (b *block) perform(ctx context.Context, op queue.Operation, tool string, request func(context.Context) (any, error)) (o outcome) {
+	ctx, send := transport.TrackSend(ctx)
+	defer func() {
+		if p := recover(); p != nil {
+			o = outcome{err: b.callFailure(failure.ReasonNoAnswer, tool, b.ran(send), fmt.Sprintf("the request panicked: %v", p))}
+		}
+	}()
+	if b.slots != nil {
+		select {
+		case b.slots <- struct{}{}:
+			defer func() { <-b.slots }()
+		case <-ctx.Done():
+			return outcome{err: b.judge(ctx, context.Cause(ctx), send, tool, op)}
+		}
+	}
+	timeout := op.Timeout
+	if timeout <= 0 {
+		timeout = queue.DefaultCallTimeout
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errCallTimeout)
+	defer cancel()
+	result, err := request(ctx)
+	if err != nil {
+		return outcome{err: b.judge(ctx, err, send, tool, op)}
+	}
+	value, err := json.Marshal(result)
+	if err != nil {
+		return outcome{err: b.callFailure(failure.ReasonNoAnswer, tool, failure.RanYes, fmt.Sprintf("encode the result: %v", err))}
+	}
+	return outcome{value: value, toolsChanged: b.toolsChanged.Load()}
+}
+
+// deliver returns an outcome to an attempt. One that finds the outcome there has
+// a predecessor to which it was given in vain: it may have been too large.
+func (b *block) deliver(ctx context.Context, info activity.Info, o outcome, tool string, again bool) (*encoded, error) {
+	switch {
+	case o.err != nil:
+		return nil, o.err
+	case again && o.size > minimumTooLarge:
+		if limit, refused := b.refusedForSize(ctx, info); refused {
+			return nil, failure.NewResultTooLarge(failure.SizeDetails{
+				Server: b.attempt.server.Name, Tool: tool, Size: int64(o.size), Limit: limit,
+			})
+		}
+	}
+	if o.forgotten {
+		return nil, b.callFailure(failure.ReasonForgotten, tool, failure.RanYes,
+			fmt.Sprintf("the result of %d bytes was delivered to an earlier attempt, lost, and is not kept any more", o.size))
+	}
+	return &encoded{Value: &o.value, ToolsChanged: o.toolsChanged}, nil
+}

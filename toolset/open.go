@@ -1,0 +1,134 @@
+package toolset
+
+import (
+	"encoding/base32"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/queue"
+)
+
+// randomStream names the stream that block keys are drawn from. A change of it
+// changes the keys of blocks that are open.
+const randomStream = "github.com/mcpsession/mcpsession/block"
+
+// infoTimeout is how long one attempt may wait for the session to tell what it
+// is. Attempts go on for as long as the session activity does.
+const infoTimeout = 10 * time.Second
+
+// Open opens a block and returns when its session serves. The caller must Close
+// it, or use [With].
+//
+// Its error is an OpenFailure, whose details say why no session could be opened;
+// no tool ran, and opening again is safe. When ctx is cancelled meanwhile it is a
+// CanceledError. Options that make no sense give an error that names the field,
+// before anything is scheduled.
+func Open(ctx workflow.Context, options Options) (*Toolset, error) {
+	settings, err := options.resolve()
+	if err != nil {
+		return nil, err
+	}
+	if workflow.IsReadOnly(ctx) {
+		return nil, fmt.Errorf("toolset: server %q: a block can't be opened in a query handler, an update validator or a side effect", options.Server)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+
+	ts := &Toolset{settings: settings}
+	ts.block = queue.Operation{RunID: workflow.GetInfo(ctx).WorkflowExecution.RunID, Key: drawKey(ctx)}
+	ts.taskQueue = queue.Name(settings.Server, ts.block.RunID, ts.block.Key)
+	ts.closing, ts.settleClosing = workflow.NewFuture(ctx)
+
+	// A cancelled block may still use its session to clean up, so the session does
+	// not end with the block's context.
+	sessionCtx, _ := workflow.NewDisconnectedContext(ctx)
+	sessionCtx, ts.cancelSession = workflow.WithCancel(workflow.WithActivityOptions(sessionCtx, settings.Session))
+	ts.session = workflow.ExecuteActivity(sessionCtx, queue.SessionActivity(settings.Server), queue.SessionInput{
+		RunID: ts.block.RunID, Key: ts.block.Key, Argument: settings.argument,
+	})
+	if err := ts.awaitInfo(ctx); err != nil {
+		ts.cancelSession()
+		return nil, err
+	}
+	return ts, nil
+}
+
+// drawKey returns a block key that no other block of the run has.
+func drawKey(ctx workflow.Context) string {
+	var random [10]byte
+	// The stream's Read never fails.
+	_, _ = workflow.GetRandomStream(ctx, randomStream).Read(random[:])
+	return strings.ToLower(base32.StdEncoding.EncodeToString(random[:]))
+}
+
+// awaitInfo asks the session what it is, and waits for the answer or for the
+// session's end.
+func (ts *Toolset) awaitInfo(ctx workflow.Context) error {
+	call := ts.schedule(ctx, queue.OperationSessionInfo, queue.SessionInfo{Operation: ts.block}, workflow.ActivityOptions{
+		StartToCloseTimeout: infoTimeout,
+		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: time.Second},
+		Summary:             summary(ts.settings.Server, queue.OperationSessionInfo, ""),
+	})
+	workflow.NewSelector(ctx).
+		AddFuture(call.result, func(workflow.Future) {}).
+		AddFuture(ts.session, func(workflow.Future) {}).
+		Select(ctx)
+
+	var info queue.Info
+	switch {
+	case call.result.IsReady():
+		if err := call.result.Get(ctx, &info); temporal.IsCanceledError(err) {
+			return err
+		} else if err != nil {
+			return ts.openFailure(err)
+		}
+	default:
+		call.cancel()
+		return ts.openFailure(ts.session.Get(ctx, nil))
+	}
+	ts.block.Instance = info.Instance
+	ts.info = Info{
+		Server:       ts.settings.Server,
+		Instance:     info.Instance,
+		TaskQueue:    ts.taskQueue,
+		Host:         info.Host,
+		HasSessionID: info.HasSessionID,
+		Initialize:   info.Initialize,
+	}
+	return nil
+}
+
+// With opens a block, runs body with it, and closes it. It returns an error of
+// Open, else body's error, else the error of Close; so a loss is told even if
+// body did not notice. When body and Close both fail and body's error is not
+// itself of the loss, the error is body's, and [CloseError] gives Close's.
+//
+// A body that panics leaves the block open: the workflow task fails, and its
+// retry runs the body again on the same session. If the workflow fails for good,
+// the session ends with the run.
+func With(ctx workflow.Context, options Options, body func(ctx workflow.Context, ts *Toolset) error) error {
+	ts, err := Open(ctx, options)
+	if err != nil {
+		return err
+	}
+	// Not deferred: the SDK runs defers when it evicts a workflow, too.
+	err = body(ctx, ts)
+	return both(err, ts.Close(ctx))
+}
+
+// both returns body's error, with close's beside it if it says something new.
+func both(body, close error) error {
+	switch {
+	case body == nil:
+		return close
+	case close == nil, failure.IsDedicatedWorker(body):
+		return body
+	}
+	return withCloseError(body, close)
+}

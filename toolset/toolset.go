@@ -1,0 +1,81 @@
+package toolset
+
+import (
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/queue"
+)
+
+// A Toolset is an open block: one live MCP session that belongs to one run. Its
+// methods take the context under which their activities are scheduled. It must
+// not be passed to another run, and is used by one coroutine at a time like all
+// workflow state; several coroutines of a run may share it.
+type Toolset struct {
+	settings  *settings
+	block     queue.Operation // what every operation of the block carries
+	taskQueue string
+	info      Info
+
+	// session is the session activity; it settles when the session has ended.
+	session       workflow.Future
+	cancelSession workflow.CancelFunc
+	// lost is the first failure that said that the session is lost, if any.
+	lost error
+	// closing settles when Close begins.
+	closing       workflow.Future
+	settleClosing workflow.Settable
+	closed        bool
+	closeErr      error
+
+	tools *mcp.ListToolsResult
+}
+
+// Info is what a block knows of its session.
+type Info struct {
+	// Server is the server's name on the worker.
+	Server string
+	// Instance names the live session; it is new with every session.
+	Instance string
+	// TaskQueue is where the block's operations go.
+	TaskQueue string
+	// Host is the identity of the worker that holds the session.
+	Host string
+	// HasSessionID says whether the server gave a session id, as it does over HTTP
+	// when it keeps state between calls. Over stdio there is none, and the process
+	// itself is the session.
+	HasSessionID bool
+	// Initialize is the server's answer to the MCP handshake: ProtocolVersion,
+	// ServerInfo, Capabilities, Instructions. It must not be changed.
+	Initialize *mcp.InitializeResult
+}
+
+// Info returns what is known of the session since it opened.
+func (ts *Toolset) Info() Info { return ts.info }
+
+// usable returns nil when an operation may be scheduled.
+func (ts *Toolset) usable(ctx workflow.Context, tool string) error {
+	switch {
+	case workflow.IsReadOnly(ctx):
+		return fmt.Errorf("toolset: server %q: a block can't be used in a query handler, an update validator or a side effect", ts.settings.Server)
+	case ts.closed:
+		return failure.NewRetryable(failure.TypeSessionClosed, "the block is closed", failure.Details{
+			Server: ts.settings.Server, Reason: failure.ReasonClosed, Tool: tool, ToolRan: failure.RanNo,
+		}, nil)
+	case ts.lost != nil:
+		return ts.again(tool)
+	case ts.session.IsReady():
+		return ts.loss(ctx, tool, failure.RanNo)
+	}
+	return nil
+}
+
+// again is the block's loss once more, for an operation that came after it.
+func (ts *Toolset) again(tool string) error {
+	d, _ := failure.DedicatedWorker(ts.lost)
+	d.Tool, d.ToolRan = tool, failure.RanNo
+	return failure.NewRetryable(failure.TypeDedicatedWorker, "the session was lost before this call", d, ts.lost)
+}

@@ -1,0 +1,146 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// faultTimeout is how long a server may take to exit by itself after its
+	// connection has broken. Mostly the connection broke because it exits.
+	faultTimeout = time.Second
+
+	// reapTimeout is how long the system may take to end a process after
+	// SIGKILL, and a supervisor to end all that it holds.
+	reapTimeout = 2 * time.Second
+)
+
+// run sees the server through to its end, from whichever side it begins.
+func (c *child) run() {
+	defer close(c.gone)
+
+	select {
+	case <-c.ending:
+	case <-c.group.exited:
+		c.lose(nil)
+	}
+	killed := c.endProcess()
+
+	// Last words: a result, a complaint.
+	c.stdout.serverExited()
+	c.stderr.serverExited()
+	if !c.exitedWithin(0) {
+		c.stdout.close()
+		c.stderr.close()
+	}
+	c.awaitStderr()
+	c.connection.awaitReader()
+	_ = c.connection.Connection.Close()
+
+	c.cause, c.closeErr = c.verdict(killed, c.exitStatus())
+	c.lifeline.close()
+}
+
+// endProcess returns when the process has exited or can't be ended. Killed tells
+// that it did not exit by itself when it should have.
+func (c *child) endProcess() (killed bool) {
+	if c.asked {
+		// Calls in flight end here. This closes stdin, which is how a server
+		// is told to exit.
+		_ = c.connection.Connection.Close()
+		if c.exitedWithin(c.options.CloseTimeout) {
+			return false
+		}
+		c.group.terminate()
+		if c.exitedWithin(c.options.KillTimeout) {
+			return false
+		}
+	} else {
+		_ = c.stdin.Close()
+		if c.exitedWithin(faultTimeout) {
+			return false
+		}
+	}
+	c.kill()
+	return true
+}
+
+// kill ends the process and its group by force, and waits for that. With a
+// lifeline it is the supervisor that ends everything, because it alone knows of
+// those that have left the group; itself it is killed only if it fails to.
+func (c *child) kill() {
+	if c.lifeline != nil {
+		c.lifeline.cut()
+		if c.exitedWithin(reapTimeout) {
+			return
+		}
+		c.lifeline.killServer()
+	}
+	c.group.kill()
+	c.exitedWithin(reapTimeout)
+}
+
+func (c *child) exitedWithin(d time.Duration) bool {
+	select {
+	case <-c.group.exited:
+		return true
+	default:
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c.group.exited:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// verdict says why the server is gone, and whether Close has failed.
+func (c *child) verdict(killed bool, status exitStatus) (cause, closeErr error) {
+	if !c.exitedWithin(0) {
+		closeErr = fmt.Errorf("transport: process %d of %s does not end after SIGKILL; it was given up", c.pid(), c.name)
+	}
+	if c.asked {
+		return nil, closeErr
+	}
+
+	var text string
+	switch streamClosed := errors.Is(c.fault, errStdoutClosed) || errors.Is(c.fault, errStdinClosed); {
+	case c.fault != nil && !streamClosed:
+		text = c.fault.Error()
+	case killed:
+		text = fmt.Sprintf("%v and did not exit within %v after it; it was killed", c.fault, faultTimeout)
+	default:
+		text = status.String()
+	}
+	// What the server said itself is quoted, so that it can't be taken for ours.
+	if said := c.tail.String(); said != "" {
+		text += fmt.Sprintf("; the end of its stderr: %q", said)
+	} else if said := c.noise.String(); said != "" {
+		text += fmt.Sprintf("; the last line on its stdout that was no message: %q", said)
+	}
+	return fmt.Errorf("%s %s", c.name, text), closeErr
+}
+
+// awaitStderr returns when all that was written to stderr is in the tail. Only a
+// logger that hangs can make that wait.
+func (c *child) awaitStderr() {
+	timer := time.NewTimer(deliverTimeout)
+	defer timer.Stop()
+	select {
+	case <-c.stderrDrained:
+	case <-timer.C:
+	}
+}
+
+func (c *child) exitStatus() exitStatus {
+	switch {
+	case !c.exitedWithin(0):
+		return exitStatus{}
+	case c.lifeline != nil:
+		return c.lifeline.finish()
+	}
+	return c.group.status
+}

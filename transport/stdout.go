@@ -1,0 +1,90 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/bits"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+var (
+	errStdoutClosed = errors.New("closed its stdout")
+	errStdinClosed  = errors.New("closed its stdin")
+)
+
+// forwardMessages hands the server's messages on to sink, one line each, until
+// its stdout ends. Lines that are no messages it skips: many servers greet, or
+// print a log, where only messages may be. It goes on reading after the
+// connection was closed, so that a server that has something left to write on
+// its way out isn't held up.
+func (c *child) forwardMessages(sink *io.PipeWriter) {
+	defer c.stdout.close()
+	lines := newLineReader(c.stdout, c.options.MaxMessage)
+	for {
+		line, cut, err := lines.next()
+		switch {
+		case err != nil:
+			c.life.lose(errStdoutClosed)
+			_ = sink.Close()
+			return
+		case cut && looksLikeMessage(line):
+			fault := fmt.Errorf("sent a message of more than %d bytes; let it send less, or raise CommandOptions.MaxMessage",
+				c.options.MaxMessage)
+			c.life.lose(fault)
+			_ = sink.CloseWithError(fmt.Errorf("transport: %s %w", c.name, fault))
+		case !cut && isMessage(line):
+			// The error says that nobody reads any more.
+			_, _ = sink.Write(append(line, '\n'))
+		case len(bytes.TrimSpace(line)) > 0:
+			c.skipped(line, cut)
+		}
+	}
+}
+
+// looksLikeMessage tells by its beginning whether a line that is too long to be
+// read may be a message.
+func looksLikeMessage(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t")
+	return len(line) > 0 && (line[0] == '{' || line[0] == '[')
+}
+
+// isMessage tells whether the SDK will take the line: a JSON-RPC message, or a
+// batch of them as older servers may send. To the SDK anything else is the end
+// of the connection, also a line of a JSON log.
+func isMessage(line []byte) bool {
+	if !looksLikeMessage(line) {
+		return false
+	}
+	if _, err := jsonrpc.DecodeMessage(line); err == nil {
+		return true
+	}
+	var batch []json.RawMessage
+	if json.Unmarshal(line, &batch) != nil {
+		return false
+	}
+	for _, message := range batch {
+		if _, err := jsonrpc.DecodeMessage(message); err != nil {
+			return false
+		}
+	}
+	return len(batch) > 0
+}
+
+// skippedLogged is how many lines that are no messages are logged one by one.
+// After them it is each time that their number has doubled.
+const skippedLogged = 16
+
+func (c *child) skipped(line []byte, cut bool) {
+	text := c.redactor.line(line, skippedLength, cut)
+	count := c.noise.add(text)
+	if count > skippedLogged && bits.OnesCount(uint(count)) > 1 {
+		return
+	}
+	c.log(slog.LevelWarn, "MCP server wrote a line to stdout that is no message; it was skipped", text,
+		slog.Int("skipped", count))
+}

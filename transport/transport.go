@@ -1,0 +1,85 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Connector builds the transport of one MCP session. It is called once for
+// every attempt to open a session, on the worker, with the argument that the
+// workflow passed.
+//
+// A connector holds nothing until the transport's own Connect: whatever it
+// starts or opens before that is lost when the attempt ends early. It must
+// return when ctx is done. Its error is retried as the session activity's retry
+// policy says, unless [Permanent] marks it as one that no retry mends.
+type Connector func(ctx context.Context, arg Argument) (mcp.Transport, error)
+
+// An Argument is what a workflow passed in toolset.Options.Argument, as the JSON
+// that is recorded in its history. It is empty when the workflow passed none.
+// It is no place for a secret: look the secret up on the worker by it.
+type Argument json.RawMessage
+
+// Decode unmarshals the argument into the value that into points to. An empty
+// argument is an error: a connector that can do without one checks its length.
+func (a Argument) Decode(into any) error {
+	if len(a) == 0 {
+		return Permanent("bad-argument", errors.New("transport: the workflow passed no argument; set toolset.Options.Argument"))
+	}
+	if err := json.Unmarshal(a, into); err != nil {
+		return Permanent("bad-argument", fmt.Errorf("transport: decode the workflow's argument into %T: %w", into, err))
+	}
+	return nil
+}
+
+// A Watched transport knows more of the server behind it than the connection
+// tells: whether it is still there, and why not. All transports of this package
+// are Watched. A session over another transport works too: it learns of a loss
+// from the connection alone, and takes every request that failed for one that
+// may have been sent.
+type Watched interface {
+	mcp.Transport
+
+	// Gone is closed once the server has gone away, by itself or by Close. It
+	// is never closed before Connect has succeeded.
+	Gone() <-chan struct{}
+
+	// Cause says why the server went away, such as its exit status and the end
+	// of what it wrote to stderr. It is nil until Gone is closed and after an
+	// end that Close asked for. It holds no secret that the connector was given.
+	Cause() error
+
+	// Close ends the server whether or not a connection was made, and returns
+	// when it is gone or a bound has passed. It may be called more than once and
+	// beside the connection's own Close.
+	Close() error
+}
+
+// A PermanentError is one that a retry of the same attempt cannot mend, such as
+// an executable that does not exist. A session activity that meets one fails at
+// once, as an OpenFailure with this reason.
+type PermanentError struct {
+	// Reason is a short word of letters and hyphens, such as
+	// "executable-not-found".
+	Reason string
+	// Err is the error itself.
+	Err error
+}
+
+// Permanent marks err as one that no retry mends. It returns nil for a nil err.
+func Permanent(reason string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &PermanentError{Reason: reason, Err: err}
+}
+
+// Error returns the marked error's text.
+func (e *PermanentError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the marked error.
+func (e *PermanentError) Unwrap() error { return e.Err }
