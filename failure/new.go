@@ -113,7 +113,7 @@ func Clip(s string, limit int) string {
 func describe(message string, d Details) string {
 	var b strings.Builder
 	if d.Server != "" {
-		fmt.Fprintf(&b, "MCP server %q: ", d.Server)
+		b.WriteString(fmt.Sprintf("MCP server %q: ", d.Server))
 	}
 	b.WriteString(Clip(message, MaxPeerText))
 	var notes []string
@@ -124,7 +124,7 @@ func describe(message string, d Details) string {
 		notes = append(notes, "tool ran: "+string(d.ToolRan))
 	}
 	if len(notes) > 0 {
-		fmt.Fprintf(&b, " (%s)", strings.Join(notes, "; "))
+		b.WriteString(" (" + strings.Join(notes, "; ") + ")")
 	}
 	return b.String()
 }

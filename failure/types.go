@@ -20,8 +20,9 @@ const (
 
 	// TypeMCPProtocol: the server answered a request with a JSON-RPC error, which
 	// for a tool means that the request was refused, or that the tool failed
-	// without a result. The failure's details are the code and the error's data,
-	// in this order. The session lives on.
+	// without a result. The failure's details are the code, an int64, and the
+	// error's data, a json.RawMessage; [MCPProtocol] reads them. The session lives
+	// on.
 	TypeMCPProtocol = "MCPProtocolError"
 
 	// TypeTool: a tool's result had IsError set. Only typed calls make a failure

@@ -46,6 +46,9 @@ type attempt struct {
 func (h *host) sessionActivity(server *Server) func(context.Context, queue.SessionInput) error {
 	return func(ctx context.Context, input queue.SessionInput) error {
 		a := &attempt{host: h, server: server, input: input, client: activity.GetClient(ctx), info: activity.GetInfo(ctx)}
+		if err := a.checkInput(); err != nil {
+			return a.openFailure(failure.ReasonBadInput, err)
+		}
 		if !h.enter(a) {
 			return a.report(ctx, a.retryable(failure.ReasonConnect, errWorkerStopping))
 		}
@@ -74,14 +77,20 @@ func (h *host) sessionActivity(server *Server) func(context.Context, queue.Sessi
 
 var errWorkerStopping = errors.New("the worker that took the session is stopping")
 
+// checkInput refuses a session activity that no toolset has scheduled.
+func (a *attempt) checkInput() error {
+	switch {
+	case a.info.WorkflowExecution.RunID == "" || a.input.RunID == "" || a.input.Key == "":
+		return errors.New("the session activity's input names no block of a workflow run; schedule it by package toolset")
+	case a.info.HeartbeatTimeout == 0:
+		return errors.New("the session activity has no heartbeat timeout, so a lost host would stay unknown; schedule it by package toolset")
+	}
+	return nil
+}
+
 // run takes an attempt through its steps; see the package comment. Each step says
 // what the next attempt finds when the process dies right after it.
 func (a *attempt) run(ctx context.Context) error {
-	if a.info.HeartbeatTimeout == 0 {
-		return a.openFailure(failure.ReasonBadInput, errors.New(
-			"the session activity has no heartbeat timeout, so a lost host would stay unknown; schedule it by package toolset"))
-	}
-
 	// 1. Read the past. Leaves nothing.
 	facts := heartbeat.Facts{
 		InputRunID: a.input.RunID,

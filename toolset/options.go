@@ -2,8 +2,8 @@ package toolset
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -93,6 +93,7 @@ func (o Options) resolve() (*settings, error) {
 	if err := queue.ValidateServer(o.Server); err != nil {
 		return nil, fmt.Errorf("toolset: Options.Server: %w", err)
 	}
+	o.Tools, o.ToolTimeouts = maps.Clone(o.Tools), maps.Clone(o.ToolTimeouts)
 	s := &settings{Options: o}
 	fault := func(format string, args ...any) error {
 		return fmt.Errorf("toolset: block of server %q: %w", o.Server, fmt.Errorf(format, args...))
@@ -111,6 +112,17 @@ func (o Options) resolve() (*settings, error) {
 	}
 	if err := checkOperation("Options.Operation", o.Operation, s.CallTimeout); err != nil {
 		return nil, fault("%w", err)
+	}
+	// What is wrong with a tool's options is told now, not at its first call.
+	for _, tool := range workflow.DeterministicKeys(o.Tools) {
+		if _, _, err := s.operation(queue.OperationCallTool, tool); err != nil {
+			return nil, fmt.Errorf("toolset: block of server %q: Options.Tools: %w", o.Server, err)
+		}
+	}
+	for _, tool := range workflow.DeterministicKeys(o.ToolTimeouts) {
+		if _, _, err := s.operation(queue.OperationCallTool, tool); err != nil {
+			return nil, fmt.Errorf("toolset: block of server %q: Options.ToolTimeouts: %w", o.Server, err)
+		}
 	}
 	s.Session = merge(workflow.ActivityOptions{
 		HeartbeatTimeout:       DefaultHeartbeatTimeout,
@@ -152,8 +164,8 @@ func (s *settings) operation(operation queue.OperationName, tool string) (workfl
 			timeout = t
 		}
 		options = merge(options, s.Tools[tool])
-		if err := checkOperation("the options", options, timeout); err != nil {
-			return options, 0, fmt.Errorf("toolset: tool %q of server %q: %w", tool, s.Server, err)
+		if err := checkOperation("its options", options, timeout); err != nil {
+			return options, 0, fmt.Errorf("tool %q: %w", clip(tool), err)
 		}
 	}
 	if options.StartToCloseTimeout == 0 && options.ScheduleToCloseTimeout == 0 {
@@ -185,7 +197,7 @@ func checkOperation(field string, options workflow.ActivityOptions, timeout time
 	case options.TaskQueue != "":
 		return fmt.Errorf("%s set TaskQueue to %q; leave it empty, a block has a task queue of its own (Session.TaskQueue says where hosts poll)", field, options.TaskQueue)
 	case timeout <= 0:
-		return errors.New("the call timeout is zero or less")
+		return fmt.Errorf("the call timeout is %v; it must be more than zero", timeout)
 	case options.StartToCloseTimeout != 0 && options.StartToCloseTimeout < timeout:
 		return fmt.Errorf("%s set StartToCloseTimeout to %v, which is below the call timeout of %v: set CallTimeout or ToolTimeouts too",
 			field, options.StartToCloseTimeout, timeout)

@@ -1,0 +1,77 @@
+# Everything over every module, for people and for CI. Only Go and make are
+# needed; what else a target can use, it says.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+MODULES := . devserver/launch devserver examples bench tests
+
+STATICCHECK   := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
+GOVULNCHECK   := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+# The packages that hold workflow code.
+WORKFLOW_PACKAGES := ./toolset/...
+
+# The race detector needs a C compiler.
+RACE := $(shell { [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null 2>&1; } && echo -race)
+
+# Keep test processes from downloading another toolchain than the one in use.
+export GOTOOLCHAIN := local
+TESTFLAGS ?= -count=1 -timeout=20m
+
+.PHONY: help
+help: ## Say what there is.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: go
+go:
+	@command -v go >/dev/null 2>&1 || { echo "Go is missing: install Go 1.26 or later from https://go.dev/dl"; exit 1; }
+
+.PHONY: server
+server: go ## Build the embedded Temporal server (7 minutes the first time).
+	@echo "==> the embedded Temporal server (its first build takes about 7 minutes)"
+	@cd devserver/launch && go run ./cmd/devserver-build
+
+.PHONY: demo
+demo: server ## Run the quickstart: state that lives on, and a loss that is told.
+	@echo "==> demo"
+	@cd examples && go run ./quickstart/demo
+
+.PHONY: test
+test: server ## Run every test of every module; the integration tests with and without the workflow cache.
+	@[ -n "$(RACE)" ] || echo "==> no C compiler: the tests run without the race detector"
+	@for module in $(filter-out tests,$(MODULES)); do \
+		echo "==> test $$module"; \
+		(cd $$module && go test $(RACE) $(TESTFLAGS) ./...) || exit 1; \
+	done
+	@echo "==> test tests, with the workflow cache"
+	@cd tests && go test $(RACE) $(TESTFLAGS) ./...
+	@echo "==> test tests, replaying every workflow task"
+	@cd tests && go test $(RACE) $(TESTFLAGS) . -workflow-cache=0
+
+.PHONY: bench
+bench: server ## Measure what a block costs beside a plain activity.
+	@cd bench && go run .
+
+.PHONY: record
+record: server ## Record the histories of replaytests again. Read the diff before you commit it.
+	@cd tests && go test -count=1 -run TestRecordHistories . -record
+
+.PHONY: lint
+lint: go ## Check format, vet, staticcheck, workflowcheck, govulncheck.
+	@echo "==> gofmt"
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt on: $$unformatted"; exit 1; }
+	@for module in $(MODULES); do \
+		echo "==> vet and staticcheck $$module"; \
+		(cd $$module && go vet ./... && go run $(STATICCHECK) ./...) || exit 1; \
+	done
+	@echo "==> vet for other systems"
+	@GOOS=darwin go vet ./... && GOOS=windows go vet ./...
+	@echo "==> workflowcheck"
+	@go run $(WORKFLOWCHECK) $(WORKFLOW_PACKAGES)
+	@echo "==> govulncheck"
+	@go run $(GOVULNCHECK) ./... || { \
+		status=$$?; \
+		if [ $$status -eq 3 ]; then exit 1; fi; \
+		echo "skipped: govulncheck can't reach its data"; }

@@ -1,0 +1,77 @@
+// Command bench measures what a block costs beside a plain activity, and how soon
+// a loss is told. Every time is given as a ratio to a plain activity of the same
+// run, since machines are shared and noisy; the targets are those of DESIGN.
+//
+//	make bench
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"go.temporal.io/sdk/client"
+
+	"github.com/mcpsession/mcpsession/devserver/launch"
+)
+
+func main() {
+	if os.Getenv(roleVariable) != "" {
+		playRole()
+		return
+	}
+	rounds := flag.Int("rounds", 200, "how often each step is measured")
+	sessions := flag.Int("sessions", 50, "how many idle sessions are weighed")
+	losses := flag.Int("losses", 5, "how often each loss is measured")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *rounds, *sessions, *losses); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, rounds, sessions, losses int) (err error) {
+	server, err := launch.Connect(ctx, launch.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopErr := server.Stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	options, err := server.ClientOptions()
+	if err != nil {
+		return err
+	}
+	options.Logger = quiet{}
+	c, err := client.DialContext(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+
+	fmt.Printf("A block over an in-memory server, %d rounds:\n\n", rounds)
+	if err := measureSteps(ctx, c, rounds); err != nil {
+		return err
+	}
+	fmt.Printf("\nAn idle session, of %d at once, MCP transport's own goroutines and buffers included:\n\n", sessions)
+	if err := weighSessions(ctx, c, sessions); err != nil {
+		return err
+	}
+	fmt.Printf("\nFrom the loss to the caller's failure, over stdio, heartbeat timeout %v, %d times each:\n\n", lossHeartbeat, losses)
+	return measureLosses(ctx, c, server.Environ(), losses)
+}
+
+// quiet drops what the SDK logs.
+type quiet struct{}
+
+func (quiet) Debug(string, ...any) {}
+func (quiet) Info(string, ...any)  {}
+func (quiet) Warn(string, ...any)  {}
+func (quiet) Error(string, ...any) {}
