@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"go.temporal.io/server/common/dynamicconfig"
 )
@@ -21,6 +22,10 @@ var defaultSettings = dynamicconfig.StaticClient{
 	dynamicconfig.TimerProcessorMaxPollRPS.Key():      10_000,
 	dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): 10_000,
 	dynamicconfig.OutboundProcessorMaxPollRPS.Key():   10_000,
+
+	// A timer that is set for less than this from now fires this late. The second that it is by default makes up for the
+	// difference between the clocks of several hosts; here there is one clock. Retries and timeouts are timers too.
+	dynamicconfig.TimerProcessorMaxTimeShift.Key(): 10 * time.Millisecond,
 
 	// Every MCP session has a task queue of its own; four partitions each cost memory and spread one poller thin.
 	dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  1,

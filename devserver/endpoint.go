@@ -39,17 +39,17 @@ func parseEndpoint(flag, value string) (endpoint, error) {
 // claim returns the endpoint with its real port, or an error when it can't be listened on. The server and the Web UI
 // would exit with a message of their own that names no flag.
 func (e endpoint) claim() (endpoint, error) {
-	var err error
-	if e.addr.Port() == 0 {
-		e.addr, err = reservePort(e.addr.Addr())
+	addr, err := e.addr, error(nil)
+	if addr.Port() == 0 {
+		addr, err = reservePort(addr.Addr())
 	} else {
-		err = probePort(e.addr)
+		err = probePort(addr)
 	}
 	if err != nil {
 		return endpoint{}, fmt.Errorf("cannot listen on %s %s: %w; stop the program that has the port, or give another (port 0 picks a free one)",
 			e.flag, e.addr, err)
 	}
-	return e, nil
+	return endpoint{flag: e.flag, addr: addr}, nil
 }
 
 // dialable is the address for a client on this machine: an endpoint on every interface is reached by loopback.

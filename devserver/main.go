@@ -61,15 +61,19 @@ func serve(options options, ready io.Writer) error {
 	if err != nil {
 		return err
 	}
+	stop := func() error {
+		cancel() // From now on the stop timeout counts, if it doesn't already.
+		return server.stop()
+	}
 	if err := server.awaitReady(ctx); err != nil {
 		if ctx.Err() != nil { // Asked to stop before it was ready: no failure.
 			err = nil
 		}
-		return errors.Join(err, server.stop())
+		return errors.Join(err, stop())
 	}
 	if _, err := fmt.Fprintln(ready, server.readyLine()); err != nil {
-		return errors.Join(fmt.Errorf("cannot print the ready line: %w", err), server.stop())
+		return errors.Join(fmt.Errorf("cannot print the ready line: %w", err), stop())
 	}
 	<-ctx.Done()
-	return server.stop()
+	return stop()
 }

@@ -20,8 +20,8 @@ type server struct {
 	ui       *webUI // Nil without one.
 }
 
-// startServer starts everything and returns when it is started, which is a moment before it is ready. After an error
-// nothing is left running.
+// startServer starts everything and returns when it is started, which is a moment before it is ready. After an error the
+// process is to end: what had started by then isn't stopped.
 func startServer(options options) (*server, error) {
 	var err error
 	if options.frontend, err = options.frontend.claim(); err != nil {
@@ -47,7 +47,6 @@ func startServer(options options) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-
 	temporalServer, err := temporal.NewServer(
 		temporal.WithConfig(serverConfig(listeners, database.config)),
 		temporal.WithStaticHosts(listeners.hosts()),
@@ -62,10 +61,10 @@ func startServer(options options) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot set up the Temporal server: %w", err)
 	}
-	started := &server{options: options, log: logger, database: database, temporal: temporalServer}
 	if err := temporalServer.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot start the Temporal server: %w", err), started.stop())
+		return nil, fmt.Errorf("cannot start the Temporal server: %w", err)
 	}
+	started := &server{options: options, log: logger, database: database, temporal: temporalServer}
 	if options.ui != nil {
 		started.ui = startWebUI(*options.ui, options.frontend.dialable(), options.namespaces[0])
 	}

@@ -38,8 +38,11 @@ type attempt struct {
 	client client.Client
 	info   activity.Info
 	author heartbeat.Author
-	writer *heartbeat.Writer
-	block  *block
+
+	// What an attempt has from its first step on; nil when it was refused there.
+	writer       *heartbeat.Writer
+	block        *block
+	stopWatching func()
 }
 
 // sessionActivity returns the session activity of one server.
@@ -53,11 +56,11 @@ func (h *host) sessionActivity(server *Server) func(context.Context, queue.Sessi
 			return a.report(ctx, a.retryable(failure.ReasonConnect, errWorkerStopping))
 		}
 		err := a.run(ctx)
-		if a.block != nil && err == nil && !isClosed(h.stopping) {
+		if err == nil && !isClosed(h.stopping) {
 			// The answer to close-session and this activity's completion go out side
 			// by side: a workflow that ends with its block then gets both in one task.
 			go func() {
-				a.block.release()
+				a.release()
 				h.leave(a)
 			}()
 			return nil
@@ -65,9 +68,7 @@ func (h *host) sessionActivity(server *Server) func(context.Context, queue.Sessi
 		// The attempt counts as one until its end is reported, so that a worker
 		// that stops can wait for that.
 		defer h.leave(a)
-		if a.block != nil {
-			a.block.release()
-		}
+		a.release()
 		if isClosed(h.stopping) || temporal.IsCanceledError(err) {
 			return a.report(ctx, err)
 		}
@@ -106,10 +107,8 @@ func (a *attempt) run(ctx context.Context) error {
 		Recorder: a.client, Info: a.info, Author: a.author, Logger: activity.GetLogger(ctx),
 	})
 	a.writer.Start()
-	defer a.writer.Stop()
 	a.block = newBlock(ctx, a, rand.Text())
-	stopWatching := a.watch(ctx)
-	defer stopWatching()
+	a.stopWatching = a.watch(ctx)
 
 	// 2. Build the transport. Leaves nothing: a connector holds nothing yet.
 	carrier, err := a.connector()
@@ -125,6 +124,11 @@ func (a *attempt) run(ctx context.Context) error {
 
 	// 4. Connect. Every way out without a session clears the marker.
 	conn, err := a.connect(carrier)
+	if e := a.block.ending(); e != nil && err == nil {
+		// Ended before it could be used: there is nothing to lose.
+		_ = conn.close()
+		err = e
+	}
 	if err != nil {
 		a.clear()
 		return a.ended(a.connectFailure(err))
@@ -143,6 +147,17 @@ func (a *attempt) run(ctx context.Context) error {
 	// 7. End.
 	a.block.close()
 	return a.block.ending().err(a)
+}
+
+// release frees what an attempt holds besides its session. It beats to the last,
+// since the dedicated worker may take a while to stop.
+func (a *attempt) release() {
+	if a.block == nil {
+		return
+	}
+	a.block.release()
+	a.stopWatching()
+	a.writer.Stop()
 }
 
 // connector runs the user's connector. One that panics fails this attempt and

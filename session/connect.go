@@ -20,6 +20,10 @@ import (
 // bound of its own.
 const closeTimeout = 15 * time.Second
 
+// politeTimeout is how long the MCP SDK may take to close a session before its
+// transport is closed under it.
+const politeTimeout = time.Second
+
 // causeTimeout is how long a transport may take to say why its server is gone
 // after the connection has ended.
 const causeTimeout = 2 * time.Second
@@ -139,15 +143,21 @@ func (c *connection) sessionless() bool {
 func (c *connection) close() error {
 	done := make(chan error, 1)
 	go func() {
-		var err error
-		if c.ClientSession != nil {
-			err = c.ClientSession.Close()
+		if c.ClientSession == nil {
+			done <- nil
+			return
 		}
-		if c.watched != nil {
-			err = c.watched.Close()
-		}
-		done <- err
+		done <- c.ClientSession.Close()
 	}()
+	if c.watched != nil {
+		// The MCP SDK's Close waits for the handlers of the server's requests. A
+		// watched transport's ends the server, and with it those.
+		select {
+		case <-done:
+		case <-time.After(politeTimeout):
+		}
+		return c.watched.Close()
+	}
 	select {
 	case err := <-done:
 		return err

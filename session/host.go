@@ -88,9 +88,10 @@ func (h *host) identity() string {
 	}
 	name, err := os.Hostname()
 	if err != nil {
-		name = "unknown"
+		name = "Unknown"
 	}
-	return fmt.Sprintf("%d@%s", os.Getpid(), name)
+	// This is what the SDK calls a client that was given no identity.
+	return fmt.Sprintf("%d@%s@", os.Getpid(), name)
 }
 
 // The bounds of a dedicated worker.

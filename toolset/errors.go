@@ -34,6 +34,9 @@ func (ts *Toolset) loss(ctx workflow.Context, tool string, ran failure.ToolRan) 
 		d.Reason = failure.ReasonHostLost
 		message = fmt.Sprintf("the session is lost: its activity failed: %v", rootMessage(err))
 	}
+	if d.Host == "" {
+		d.Attempt, d.Host, d.OpenedAt = ts.opened.Attempt, ts.opened.Host, ts.opened.OpenedAt
+	}
 	d.Server, d.Tool, d.ToolRan = ts.settings.Server, tool, ran
 	lost := ts.asLoss(message, d, err, told)
 	if ts.lost == nil {

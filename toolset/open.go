@@ -93,6 +93,7 @@ func (ts *Toolset) awaitInfo(ctx workflow.Context) error {
 		return ts.openFailure(ts.session.Get(ctx, nil))
 	}
 	ts.block.Instance = info.Instance
+	ts.opened = failure.Details{Attempt: info.Attempt, Host: info.Host, OpenedAt: info.OpenedAt}
 	ts.info = Info{
 		Server:       ts.settings.Server,
 		Instance:     info.Instance,

@@ -23,6 +23,9 @@ type Toolset struct {
 	// session is the session activity; it settles when the session has ended.
 	session       workflow.Future
 	cancelSession workflow.CancelFunc
+	// opened says who opened the session, for the failures that nobody is left to
+	// tell it in.
+	opened failure.Details
 	// lost is the first failure that said that the session is lost, if any.
 	lost error
 	// closing settles when Close begins.
