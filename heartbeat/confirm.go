@@ -14,10 +14,12 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// A Describer reads a workflow execution. A Temporal client is one.
-type Describer interface {
-	DescribeWorkflowExecution(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error)
-}
+// Describe reads the workflow execution of the activity that asks.
+type Describe func(ctx context.Context) (*workflowservice.DescribeWorkflowExecutionResponse, error)
+
+// describeTimeout bounds one reading, so that one that hangs leaves time for
+// others.
+const describeTimeout = 3 * time.Second
 
 // ErrDescribeDenied is returned by [Confirm] when the client may not describe
 // workflows. No wait or retry changes that.
@@ -36,16 +38,16 @@ var ErrNotPending = errors.New("the server does not list this attempt of the ses
 // gives an activity no way to decode them. They are taken as confirmed when the
 // server has recorded a heartbeat of this attempt: the writer has had the
 // server's acknowledgement of this very marker.
-func Confirm(ctx context.Context, describer Describer, info activity.Info, marker Marker) (ranBefore bool, err error) {
+func Confirm(ctx context.Context, describe Describe, info activity.Info, marker Marker) (ranBefore bool, err error) {
 	const firstPause, longestPause = 10 * time.Millisecond, time.Second
 	pause := firstPause
 	for {
-		pending, err := describe(ctx, describer, info)
+		pending, err := describe.find(ctx, info)
 		switch {
 		case errors.Is(err, ErrDescribeDenied), errors.Is(err, ErrNotPending):
 			return false, err
 		case err == nil && pending.GetAttempt() == info.Attempt && shows(pending, marker):
-			return hadRunBefore(pending), nil
+			return hadRunBefore(pending, info), nil
 		case err == nil:
 			err = fmt.Errorf("the server does not show the marker %s yet", marker)
 		}
@@ -58,9 +60,11 @@ func Confirm(ctx context.Context, describer Describer, info activity.Info, marke
 	}
 }
 
-func describe(ctx context.Context, describer Describer, info activity.Info) (*workflowpb.PendingActivityInfo, error) {
-	execution := info.WorkflowExecution
-	response, err := describer.DescribeWorkflowExecution(ctx, execution.ID, execution.RunID)
+// find returns the attempt of info as the server lists it.
+func (describe Describe) find(ctx context.Context, info activity.Info) (*workflowpb.PendingActivityInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
+	defer cancel()
+	response, err := describe(ctx)
 	var denied *serviceerror.PermissionDenied
 	var notFound *serviceerror.NotFound
 	switch {
@@ -102,7 +106,11 @@ func isPlain(payload *commonpb.Payload) bool {
 }
 
 // hadRunBefore reports whether an attempt came before the one that runs now.
-// A reset sets the attempt back to 1 and keeps what it knows of the last one.
-func hadRunBefore(pending *workflowpb.PendingActivityInfo) bool {
-	return pending.GetAttempt() > 1 || pending.GetLastFailure() != nil || pending.GetLastAttemptCompleteTime() != nil
+// A reset sets the attempt back to 1 and drops the last failure, too. What it
+// can't hide is that this attempt was scheduled later than the activity: by the
+// workflow at first, in which case the server gives both the same time.
+func hadRunBefore(pending *workflowpb.PendingActivityInfo, info activity.Info) bool {
+	scheduled := pending.GetScheduledTime()
+	return pending.GetAttempt() > 1 || pending.GetLastFailure() != nil || pending.GetLastAttemptCompleteTime() != nil ||
+		scheduled != nil && !scheduled.AsTime().Equal(info.ScheduledTime)
 }

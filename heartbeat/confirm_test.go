@@ -26,7 +26,7 @@ type mockDescriber struct {
 	calls   int
 }
 
-func (m *mockDescriber) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (m *mockDescriber) describe(context.Context) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	answer := m.answers[min(m.calls, len(m.answers)-1)]
 	m.calls++
 	pending, err := answer()
@@ -45,6 +45,9 @@ func (m *mockDescriber) DescribeWorkflowExecution(context.Context, string, strin
 func shown(attempt int32, marker heartbeat.Marker, change ...func(*workflowpb.PendingActivityInfo)) func() (*workflowpb.PendingActivityInfo, error) {
 	return func() (*workflowpb.PendingActivityInfo, error) {
 		pending := &workflowpb.PendingActivityInfo{ActivityId: "5", Attempt: attempt}
+		if attempt == 1 {
+			pending.ScheduledTime = timestamppb.New(scheduled)
+		}
 		if marker != "" {
 			payloads, err := converter.GetDefaultDataConverter().ToPayloads(marker, heartbeat.Author{Attempt: attempt})
 			if err != nil {
@@ -72,6 +75,14 @@ func encrypted(p *workflowpb.PendingActivityInfo) {
 
 func failedBefore(p *workflowpb.PendingActivityInfo) { p.LastFailure = &failurepb.Failure{} }
 
+// scheduledAgain is all that a reset during a retry's backoff leaves to be seen.
+func scheduledAgain(p *workflowpb.PendingActivityInfo) {
+	p.ScheduledTime = timestamppb.New(scheduled.Add(time.Minute))
+}
+
+// scheduled is when the workflow scheduled the activity.
+var scheduled = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+
 func TestConfirm(t *testing.T) {
 	type answers = []func() (*workflowpb.PendingActivityInfo, error)
 	for name, tc := range map[string]struct {
@@ -87,6 +98,7 @@ func TestConfirm(t *testing.T) {
 		"an older attempt":      {2, answers{shown(1, heartbeat.MayBeOpen), shown(2, heartbeat.MayBeOpen)}, true, "", nil},
 		"a fault that passes":   {1, answers{fails(serviceerror.NewUnavailable("x")), shown(1, heartbeat.MayBeOpen)}, false, "", nil},
 		"reset to attempt 1":    {1, answers{shown(1, heartbeat.MayBeOpen, failedBefore)}, true, "", nil},
+		"reset in its backoff":  {1, answers{shown(1, heartbeat.MayBeOpen, scheduledAgain)}, true, "", nil},
 		"encrypted":             {1, answers{shown(1, heartbeat.MayBeOpen, encrypted)}, false, "", nil},
 		"encrypted, none yet":   {1, answers{shown(1, ""), shown(1, heartbeat.MayBeOpen, encrypted)}, false, "", nil},
 		"never":                 {1, answers{shown(1, "")}, false, "does not show the marker", context.DeadlineExceeded},
@@ -100,8 +112,8 @@ func TestConfirm(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
-				info := activity.Info{ActivityID: "5", Attempt: tc.attempt}
-				ranBefore, err := heartbeat.Confirm(ctx, &mockDescriber{answers: tc.answers}, info, heartbeat.MayBeOpen)
+				info := activity.Info{ActivityID: "5", Attempt: tc.attempt, ScheduledTime: scheduled}
+				ranBefore, err := heartbeat.Confirm(ctx, (&mockDescriber{answers: tc.answers}).describe, info, heartbeat.MayBeOpen)
 				if (err == nil) != (tc.is == nil) || (err != nil && (!errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.err))) {
 					t.Errorf("err = %v, want %v with %q", err, tc.is, tc.err)
 				}
@@ -112,4 +124,3 @@ func TestConfirm(t *testing.T) {
 		})
 	}
 }
-

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -164,7 +166,7 @@ func (a *attempt) release() {
 // not the worker, and one that does not heed its context is left behind: it holds
 // nothing yet.
 func (a *attempt) connector() (carrier, error) {
-	ctx, cancel := context.WithTimeoutCause(a.block.ctx, a.server.ConnectTimeout, errConnectTimeout)
+	ctx, cancel := context.WithTimeoutCause(a.block.ctx, a.server.ConnectTimeout, errConnectorTimeout)
 	defer cancel()
 	type built struct {
 		transport mcp.Transport
@@ -188,6 +190,10 @@ func (a *attempt) connector() (carrier, error) {
 		if b.err == nil && b.transport == nil {
 			b.err = transport.Permanent(string(failure.ReasonConnect), errors.New("the connector returned a nil transport and no error"))
 		}
+		if cause := context.Cause(ctx); b.err != nil && cause != nil && !errors.As(b.err, new(*transport.PermanentError)) {
+			// It says only that its context is done.
+			b.err = cause
+		}
 		if b.err != nil {
 			return carrier{}, b.err
 		}
@@ -204,7 +210,7 @@ func (a *attempt) announce(facts heartbeat.Facts) error {
 		a.clear()
 		return a.retryable(failure.ReasonMarker, fmt.Errorf("the server did not acknowledge the may-be-open marker: %w", err))
 	}
-	ranBefore, err := heartbeat.Confirm(ctx, a.client, a.info, heartbeat.MayBeOpen)
+	ranBefore, err := heartbeat.Confirm(ctx, a.describe, a.info, heartbeat.MayBeOpen)
 	if err != nil {
 		a.clear()
 		if errors.Is(err, heartbeat.ErrDescribeDenied) {
@@ -231,6 +237,14 @@ func (a *attempt) announce(facts heartbeat.Facts) error {
 		return nil
 	}
 	return a.refused(verdict, facts.Past)
+}
+
+// describe reads the attempt's workflow execution.
+func (a *attempt) describe(ctx context.Context) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return a.client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: a.info.Namespace,
+		Execution: &commonpb.WorkflowExecution{WorkflowId: a.info.WorkflowExecution.ID, RunId: a.info.WorkflowExecution.RunID},
+	})
 }
 
 func (a *attempt) mark(marker heartbeat.Marker) error {

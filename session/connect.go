@@ -29,8 +29,9 @@ const politeTimeout = time.Second
 const causeTimeout = 2 * time.Second
 
 var (
-	errConnectTimeout = errors.New("the server did not answer the MCP handshake in time")
-	errSessionless    = errors.New("the server gave no session id, so it keeps no state between calls; " +
+	errConnectorTimeout = errors.New("the connector did not return in time")
+	errConnectTimeout   = errors.New("the server did not answer the MCP handshake in time")
+	errSessionless      = errors.New("the server gave no session id, so it keeps no state between calls; " +
 		"use a stateless client, or set Server.AllowSessionless if its tools need no state")
 )
 
@@ -175,6 +176,7 @@ func (a *attempt) clientOptions() *mcp.ClientOptions {
 	if options.Capabilities == nil {
 		options.Capabilities = &mcp.ClientCapabilities{}
 	}
+	//lint:ignore SA1019 users may set what the MCP SDK deprecates and still supports
 	answers := options.ElicitationHandler != nil || options.CreateMessageHandler != nil || options.CreateMessageWithToolsHandler != nil
 	if options.MultiRoundTrip == nil && !answers {
 		// Its middleware sends a tool call again when the server asks for input or
@@ -199,8 +201,8 @@ func (a *attempt) connectFailure(err error) error {
 	switch text := err.Error(); {
 	case errors.As(err, &permanent):
 		return a.openFailure(failure.Reason(permanent.Reason), permanent.Err)
-	case errors.Is(err, errConnectTimeout):
-		return a.retryable(failure.ReasonConnectTimeout, fmt.Errorf("%w (ConnectTimeout %v)", errConnectTimeout, a.server.ConnectTimeout))
+	case errors.Is(err, errConnectTimeout), errors.Is(err, errConnectorTimeout):
+		return a.retryable(failure.ReasonConnectTimeout, fmt.Errorf("%w (ConnectTimeout %v); raise Server.ConnectTimeout if it needs longer", err, a.server.ConnectTimeout))
 	case strings.Contains(text, "unsupported protocol version"):
 		// The MCP SDK's error for it has no exported type.
 		return a.openFailure(failure.ReasonProtocolVersion, scrubbed(err))

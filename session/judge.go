@@ -97,8 +97,7 @@ const sdkPayloadLimit = "[TMPRL1103]"
 // one after the codec, which only the SDK sees; so the server is asked what
 // became of the last attempt.
 func (b *block) refusedForSize(ctx context.Context, info activity.Info) (limit int64, refused bool) {
-	execution := info.WorkflowExecution
-	response, err := b.attempt.client.DescribeWorkflowExecution(ctx, execution.ID, execution.RunID)
+	response, err := b.attempt.describe(ctx)
 	if err != nil {
 		return 0, false
 	}

@@ -79,6 +79,7 @@ func (s *Server) validate() error {
 		return fault("MaxConcurrentCalls is %d; use zero for no limit", s.MaxConcurrentCalls)
 	case s.IdleTimeout < 0:
 		return fault("IdleTimeout is %v; use zero for none", s.IdleTimeout)
+	//lint:ignore SA1019 users may set what the MCP SDK deprecates and still supports
 	case s.Client != nil && s.Client.CreateMessageHandler != nil && s.Client.CreateMessageWithToolsHandler != nil:
 		return fault("Client sets both CreateMessageHandler and CreateMessageWithToolsHandler; set one")
 	}
