@@ -129,6 +129,19 @@ func (w *Writer) Mark(ctx context.Context, marker Marker) error {
 	return <-r.done
 }
 
+// SetHost changes the name of the host in the details of every later beat.
+func (w *Writer) SetHost(host string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.options.Author.Host = host
+}
+
+func (w *Writer) author() Author {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.options.Author
+}
+
 // Owner reports whether the host still owns its session. A host that was paused
 // may find here that it does not before any timer of it has fired.
 func (w *Writer) Owner() bool {
@@ -209,7 +222,7 @@ func (w *Writer) beat(ctx context.Context, marker Marker) error {
 	defer cancel()
 	var details []any
 	if marker != "" {
-		details = []any{marker, w.options.Author}
+		details = []any{marker, w.author()}
 	}
 	info := w.options.Info
 	sent := time.Now()

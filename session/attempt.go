@@ -210,7 +210,11 @@ func (a *attempt) announce(facts heartbeat.Facts) error {
 		a.clear()
 		return a.retryable(failure.ReasonMarker, fmt.Errorf("the server did not acknowledge the may-be-open marker: %w", err))
 	}
-	ranBefore, err := heartbeat.Confirm(ctx, a.describe, a.info, heartbeat.MayBeOpen)
+	var shown *workflowservice.DescribeWorkflowExecutionResponse
+	ranBefore, err := heartbeat.Confirm(ctx, func(ctx context.Context) (_ *workflowservice.DescribeWorkflowExecutionResponse, err error) {
+		shown, err = a.describe(ctx)
+		return shown, err
+	}, a.info, heartbeat.MayBeOpen)
 	if err != nil {
 		a.clear()
 		if errors.Is(err, heartbeat.ErrDescribeDenied) {
@@ -218,6 +222,7 @@ func (a *attempt) announce(facts heartbeat.Facts) error {
 		}
 		return a.retryable(failure.ReasonMarker, err)
 	}
+	a.learnHost(shown)
 	facts.RanBefore = ranBefore
 	verdict := heartbeat.Decide(facts)
 	if verdict.Decision == heartbeat.Listen {
@@ -237,6 +242,17 @@ func (a *attempt) announce(facts heartbeat.Facts) error {
 		return nil
 	}
 	return a.refused(verdict, facts.Past)
+}
+
+// learnHost takes the host's name from what the server shows: a worker without an
+// identity of its own has its client's, which nothing here tells.
+func (a *attempt) learnHost(shown *workflowservice.DescribeWorkflowExecutionResponse) {
+	for _, pending := range shown.GetPendingActivities() {
+		if name := pending.GetLastWorkerIdentity(); name != "" && pending.GetActivityId() == a.info.ActivityID {
+			a.author.Host = name
+			a.writer.SetHost(name)
+		}
+	}
 }
 
 // describe reads the attempt's workflow execution.

@@ -23,6 +23,12 @@
 //	7 end: cancel requests, close the        opened            → refuses: host-lost
 //	  server, answer close-session, report
 //
+// After the loss of its host there is no next attempt of the same activity, as
+// package toolset schedules it: Temporal tells the workflow of the heartbeat
+// timeout at once. Next attempts come after failures, panics and resets, and under
+// a retry policy of one's own. Where the host was lost before step 3, toolset.Open
+// schedules a new activity.
+//
 // An attempt that finds nothing although an attempt ran before it opens only once
 // its block asks for a session: a reset can have dropped the markers of a session
 // that the block uses. Package heartbeat holds the markers and the rule.
@@ -51,6 +57,15 @@
 // A request to the server ends by an answer, by its CallTimeout, by the workflow's
 // cancel, or with its session. The end of an activity's attempt — its
 // start-to-close timeout, a shutdown, a pause — never cancels it.
+//
+// # Hosts of their own
+//
+// A worker that runs workflows need not hold sessions. Give the workers that do a
+// task queue of their own, named in toolset.Options.Session.TaskQueue, and
+// worker.Options.DisableWorkflowWorker; a worker of the other kind sets
+// worker.Options.LocalActivityWorkerOnly, or at least doesn't share that queue: a
+// worker that polls it without the plugin takes session activities and fails them,
+// with reason unknown-server.
 //
 // # What opening needs
 //

@@ -128,6 +128,7 @@ func (h *host) dedicatedWorker(c client.Client, taskQueue string, onFatalError f
 		options.Identity = h.options.Identity
 		options.BackgroundActivityContext = h.options.BackgroundActivityContext
 	}
+	options.Plugins = []worker.Plugin{&dedication{options: options, handedOn: h.options != nil}}
 	return worker.New(c, taskQueue, options)
 }
 

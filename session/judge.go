@@ -43,7 +43,7 @@ func (b *block) judge(ctx context.Context, err error, send *transport.Send, tool
 		return b.awaitEnding(err).callErr(b.attempt, tool, ran)
 	case errors.As(err, &rejected):
 		return failure.NewMCPProtocol(b.attempt.server.Name, rejected.Message, rejected.Code, rejected.Data)
-	case b.brokenConnection():
+	case b.brokenConnection(ctx):
 		return b.awaitEnding(err).callErr(b.attempt, tool, ran)
 	}
 	return b.callFailure(failure.ReasonNoAnswer, tool, ran, "the request has no usable answer: "+scrubbed(err).Error())
@@ -64,10 +64,21 @@ func (b *block) awaitEnding(err error) *ending {
 	return b.ending()
 }
 
-// brokenConnection reports whether the server is known to be gone.
-func (b *block) brokenConnection() bool {
-	gone := b.conn.gone()
-	return gone != nil && isClosed(gone)
+// pingTimeout bounds the question whether a server is still there.
+const pingTimeout = 2 * time.Second
+
+// brokenConnection reports whether the server, or the connection to it, is known
+// to be gone. When a connection breaks in the middle of a message, the MCP SDK
+// gives the requests in flight the reader's own error, which looks like a bad
+// answer; only the next request fails as one on a closed connection.
+func (b *block) brokenConnection(ctx context.Context) bool {
+	if gone := b.conn.gone(); gone != nil && isClosed(gone) {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	err := b.conn.Ping(ctx, nil)
+	return errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing)
 }
 
 // ran says whether the tool of a request that got no answer ran.

@@ -89,6 +89,10 @@ func (ts *Toolset) scheduleCall(ctx workflow.Context, tool string, arguments any
 	if tool == "" {
 		return nil, fmt.Errorf("toolset: server %q: the tool's name is empty", ts.settings.Server)
 	}
+	if len(tool) > maxToolName {
+		return nil, fmt.Errorf("toolset: server %q: the tool's name %.40q… has %d bytes; at most %d are allowed",
+			ts.settings.Server, tool, len(tool), maxToolName)
+	}
 	raw, err := encodeArguments(arguments, ts.settings.MaxArguments)
 	if err != nil {
 		return nil, fmt.Errorf("toolset: tool %q of server %q: %w", clip(tool), ts.settings.Server, err)

@@ -87,8 +87,17 @@ func (ts *Toolset) openFailure(err error) error {
 		return failure.NewRetryable(failure.TypeOpen, fmt.Sprintf(
 			"no worker took the session within %v; is one running that has the server registered and polls the task queue of Options.Session (the workflow's own by default)?",
 			ts.settings.Session.ScheduleToStartTimeout), d, err)
+	case errors.As(err, &timeout) && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && timeout.HasLastHeartbeatDetails():
+		// A session may have been open. What is lost is told as a loss, too.
+		var message string
+		d.Reason, message = timeoutReason(timeout.TimeoutType())
+		lost := failure.NewRetryable(failure.TypeDedicatedWorker, message, d, err)
+		return failure.NewRetryable(failure.TypeOpen, "the session was lost before the block could use it", d, lost)
 	case errors.As(err, &timeout):
 		d.Reason = failure.ReasonOpenTimeout
+		if timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT {
+			d.Reason = failure.ReasonHostLost
+		}
 		return failure.NewRetryable(failure.TypeOpen, "the session activity timed out before its session served", d, err)
 	case errors.As(err, &application) && application.Type() == "ActivityNotRegisteredError":
 		d.Reason = failure.ReasonUnknownServer
@@ -121,7 +130,8 @@ func (ts *Toolset) operationError(err error, tool string) error {
 		return err
 	case errors.As(err, &timeout):
 		d.Reason = failure.ReasonActivityTimeout
-		if timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START {
+		if timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START && timeout.Unwrap() == nil {
+			// The cause is what an attempt before it came to.
 			d.ToolRan = failure.RanNo
 		}
 		return failure.NewRetryable(failure.TypeCall, fmt.Sprintf("the operation's %v timeout passed", timeout.TimeoutType()), d, err)

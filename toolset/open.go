@@ -2,10 +2,12 @@ package toolset
 
 import (
 	"encoding/base32"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -40,6 +42,20 @@ func Open(ctx workflow.Context, options Options) (*Toolset, error) {
 		return nil, ctx.Err()
 	}
 
+	for attempt := int32(1); ; attempt++ {
+		ts, err := open(ctx, settings)
+		if err == nil {
+			return ts, nil
+		}
+		if most := settings.Session.RetryPolicy.MaximumAttempts; !ts.leftNothing(ctx) || (most > 0 && attempt >= most) {
+			return nil, err
+		}
+	}
+}
+
+// open opens a block once. With an error, too, it returns the toolset, whose
+// session activity has ended or is asked to.
+func open(ctx workflow.Context, settings *settings) (*Toolset, error) {
 	ts := &Toolset{settings: settings}
 	ts.block = queue.Operation{RunID: workflow.GetInfo(ctx).WorkflowExecution.RunID, Key: drawKey(ctx)}
 	ts.taskQueue = queue.Name(settings.Server, ts.block.RunID, ts.block.Key)
@@ -54,9 +70,22 @@ func Open(ctx workflow.Context, options Options) (*Toolset, error) {
 	})
 	if err := ts.awaitInfo(ctx); err != nil {
 		ts.cancelSession()
-		return nil, err
+		return ts, err
 	}
 	return ts, nil
+}
+
+// leftNothing reports whether the session activity was lost with its host before
+// it had marked that a session may be open. Temporal does not retry that, as it
+// can't tell it from the loss of an open session, which no retry mends; a new
+// activity on another host may well open.
+func (ts *Toolset) leftNothing(ctx workflow.Context) bool {
+	if !ts.session.IsReady() {
+		return false
+	}
+	var timeout *temporal.TimeoutError
+	return errors.As(ts.session.Get(ctx, nil), &timeout) &&
+		timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && !timeout.HasLastHeartbeatDetails()
 }
 
 // drawKey returns a block key that no other block of the run has.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -46,9 +47,10 @@ type Options struct {
 
 	// Session configures the session activity. Fields left zero have the defaults
 	// above; its TaskQueue is where workers that hold sessions poll, the
-	// workflow's own by default. A retry opens a session only if no earlier
-	// attempt may have opened one. ActivityID is refused: it would have to be
-	// unique in the run.
+	// workflow's own by default. HeartbeatTimeout is how soon a lost host is told,
+	// and RetryPolicy how opening is retried: at most MaximumAttempts times, and
+	// only while no attempt may have opened a session. ActivityID is refused: it
+	// would have to be unique in the run.
 	Session workflow.ActivityOptions
 
 	// Operation configures the activities of the block's operations. A
@@ -113,6 +115,9 @@ func (o Options) resolve() (*settings, error) {
 	if err := checkOperation("Options.Operation", o.Operation, s.CallTimeout); err != nil {
 		return nil, fault("%w", err)
 	}
+	if err := checkActivity("Options.Session", o.Session); err != nil {
+		return nil, fault("%w", err)
+	}
 	// What is wrong with a tool's options is told now, not at its first call.
 	for _, tool := range workflow.DeterministicKeys(o.Tools) {
 		if _, _, err := s.operation(queue.OperationCallTool, tool); err != nil {
@@ -133,6 +138,11 @@ func (o Options) resolve() (*settings, error) {
 	}, o.Session)
 	// The activity's end is what says that the session is over.
 	s.Session.WaitForCancellation = true
+	// Once its host is lost, another attempt could only say so, if there is a host
+	// for it at all. The SDK's own worker sessions name these types, too.
+	policy := *s.Session.RetryPolicy
+	policy.NonRetryableErrorTypes = append(slices.Clone(policy.NonRetryableErrorTypes), "TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose")
+	s.Session.RetryPolicy = &policy
 	if o.Argument != nil {
 		argument, err := json.Marshal(o.Argument) //workflowcheck:ignore
 		if err != nil {
@@ -202,7 +212,7 @@ func checkOperation(field string, options workflow.ActivityOptions, timeout time
 		return fmt.Errorf("%s set StartToCloseTimeout to %v, which is below the call timeout of %v: set CallTimeout or ToolTimeouts too",
 			field, options.StartToCloseTimeout, timeout)
 	}
-	return nil
+	return checkActivity(field, options)
 }
 
 // merge returns base with each field of over that is not zero.
@@ -216,6 +226,7 @@ func merge(base, over workflow.ActivityOptions) workflow.ActivityOptions {
 	set(&base.ActivityID, over.ActivityID)
 	set(&base.RetryPolicy, over.RetryPolicy)
 	set(&base.DisableEagerExecution, over.DisableEagerExecution)
+	//lint:ignore SA1019 users may set what the Temporal SDK deprecates and still supports
 	set(&base.VersioningIntent, over.VersioningIntent)
 	set(&base.Summary, over.Summary)
 	set(&base.Priority, over.Priority)

@@ -33,6 +33,8 @@ type Toolset struct {
 	settleClosing workflow.Settable
 	closed        bool
 	closeErr      error
+	// ended is what Ended returns, once it was asked for.
+	ended workflow.Future
 
 	tools *mcp.ListToolsResult
 }
@@ -58,6 +60,30 @@ type Info struct {
 
 // Info returns what is known of the session since it opened.
 func (ts *Toolset) Info() Info { return ts.info }
+
+// Ended returns a future that settles when the session has ended: without an
+// error when Close begins, with a DedicatedWorkerFailure when the session is lost.
+// It is for a block that waits for something else than a call, such as a signal
+// or a timer, and would learn of a loss by its next call only: select on both.
+func (ts *Toolset) Ended(ctx workflow.Context) workflow.Future {
+	if ts.ended != nil {
+		return ts.ended
+	}
+	ended, settle := workflow.NewFuture(ctx)
+	ts.ended = ended
+	workflow.GoNamed(ctx, "mcpsession: await the end of "+ts.settings.Server, func(ctx workflow.Context) {
+		workflow.NewSelector(ctx).
+			AddFuture(ts.closing, func(workflow.Future) {}).
+			AddFuture(ts.session, func(workflow.Future) {}).
+			Select(ctx)
+		if ts.closing.IsReady() {
+			settle.Set(nil, nil)
+			return
+		}
+		settle.SetError(ts.loss(ctx, "", failure.RanNo))
+	})
+	return ended
+}
 
 // usable returns nil when an operation may be scheduled.
 func (ts *Toolset) usable(ctx workflow.Context, tool string) error {
