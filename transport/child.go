@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -28,73 +29,90 @@ type child struct {
 	stdout, stderr *outlet
 	connection     *connection
 
-	tail          *tail
-	noise         noise
+	tail  *tail
+	noise noise
+
+	stdoutDrained chan struct{} // closed when forwardMessages is done
 	stderrDrained chan struct{} // closed when drainStderr is done
 }
 
-// start starts the server's process. Whatever it started is ended when it fails.
+// start starts the server's process and connects to it. Whatever it started is
+// ended when it fails.
 func (c *command) start(ctx context.Context) (mcp.Connection, error) {
-	pipes, err := newPipes()
+	server, err := c.launch()
 	if err != nil {
 		return nil, startError(c.name, c.executable, err)
 	}
+	go server.drainStderr()
+	if err := server.lifeline.awaitServer(ctx); err != nil {
+		server.abandon()
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, startError(c.name, c.executable, fmt.Errorf("%w%s", err, server.lastWords()))
+	}
+	return server.serve(ctx)
+}
+
+// launch starts the process: the server itself, or a supervisor that is about to
+// start it.
+func (c *command) launch() (*child, error) {
+	pipes, err := newPipes()
+	if err != nil {
+		return nil, err
+	}
+	defer pipes.closeChild()
 	cmd := exec.Command(c.executable)
 	cmd.Args = append([]string{c.name}, c.args...)
 	cmd.Env = c.env.entries()
 	cmd.Dir = c.options.Dir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = pipes.child[0], pipes.child[1], pipes.child[2]
 
-	var line *lifeline
+	var supervisor *lifeline
 	if c.supervised {
-		line, err = superviseCommand(cmd)
+		if supervisor, err = superviseCommand(cmd); err != nil {
+			pipes.closeOwn()
+			return nil, err
+		}
 	}
-	var processes *group
-	if err == nil {
-		processes, err = startGroup(cmd)
-	}
-	pipes.closeChild()
-	line.started()
+	// A supervisor must outlive this process: it has work to do then.
+	processes, err := startGroup(cmd, !c.supervised)
+	supervisor.started()
 	if err != nil {
 		pipes.closeOwn()
-		line.close()
-		return nil, startError(c.name, c.executable, err)
+		supervisor.close()
+		return nil, err
 	}
-
-	server := &child{
+	return &child{
 		command:       c,
 		group:         processes,
-		lifeline:      line,
+		lifeline:      supervisor,
 		redactor:      newRedactor(c.env.secrets),
 		stdin:         pipes.own[0],
 		stdout:        &outlet{file: pipes.own[1]},
 		stderr:        &outlet{file: pipes.own[2]},
 		tail:          &tail{limit: c.options.StderrTail},
+		stdoutDrained: make(chan struct{}),
 		stderrDrained: make(chan struct{}),
-	}
-	if err := line.awaitServer(ctx); err != nil {
-		server.abandon()
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		return nil, startError(c.name, c.executable, err)
-	}
+	}, nil
+}
 
+// serve makes the connection and starts what looks after the process.
+func (c *child) serve(ctx context.Context) (mcp.Connection, error) {
 	source, sink := io.Pipe()
 	inner, err := (&mcp.IOTransport{
 		Reader:        source,
-		Writer:        server.stdin,
+		Writer:        c.stdin,
 		MaxLineLength: -1, // forwardMessages has the limit
 	}).Connect(ctx)
 	if err != nil {
-		server.abandon()
+		c.abandon()
 		return nil, err
 	}
-	server.connection = newConnection(inner, c.life, c.name)
-	go server.forwardMessages(sink)
-	go server.drainStderr()
-	go server.run()
-	return server.connection, nil
+	c.connection = newConnection(inner, c.life, c.name)
+	go c.forwardMessages(sink)
+	go c.run()
+	return c.connection, nil
 }
 
 // abandon ends a server that has not come to be connected.
@@ -102,14 +120,15 @@ func (c *child) abandon() {
 	_ = c.stdin.Close()
 	c.kill()
 	c.stdout.close()
-	c.stderr.close()
+	c.stderr.serverExited()
+	awaitAll(c.stderrDrained)
 	c.lifeline.close()
 }
 
 // pid is the server's own, also where there is a supervisor.
 func (c *child) pid() int {
-	if c.lifeline != nil && c.lifeline.server != 0 {
-		return c.lifeline.server
+	if c.lifeline != nil {
+		return int(c.lifeline.server.Load())
 	}
 	return c.group.process.Pid
 }

@@ -6,16 +6,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// deliverTimeout bounds how long the end of a server waits for the MCP SDK to
-// read the last messages, so that a result which had arrived is not taken for
-// lost. The SDK reads all the time: it takes microseconds.
-const deliverTimeout = 500 * time.Millisecond
+// deliverTimeout bounds how long the end of a server waits for those who take
+// what it said last: the logger, and the MCP SDK, so that a result which had
+// arrived is not taken for lost. They take it all the time: in microseconds.
+const deliverTimeout = time.Second
 
 // A connection is what the MCP SDK gets from Connect: the SDK's own connection,
 // which frames the messages, with what this package adds to it. Its end is its
@@ -25,6 +26,8 @@ type connection struct {
 	life    *life
 	server  string        // for error texts
 	writing chan struct{} // has room for one: whoever put a value in may write
+
+	readAll sync.Once
 	read    chan struct{} // closed once Read has said that there is no more
 }
 
@@ -38,23 +41,19 @@ func newConnection(inner mcp.Connection, life *life, server string) *connection 
 	}
 }
 
-// Read returns the server's next message. The SDK reads from one goroutine and
-// stops at the first error.
+// Read returns the server's next message.
 func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	message, err := c.Connection.Read(ctx)
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			c.life.lose(nil)
-		} else {
-			c.life.lose(fmt.Errorf("sent what the MCP SDK can't read: %w", err))
-		}
-		select {
-		case <-c.read:
-		default:
-			close(c.read)
-		}
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return message, err
+	case errors.Is(err, io.EOF):
+		c.life.lose(nil)
+	default:
+		c.life.lose(fmt.Errorf("sent what the MCP SDK can't read: %w", err))
 	}
-	return message, err
+	c.readAll.Do(func() { close(c.read) })
+	return nil, err
 }
 
 // Write sends a message, and returns when it is written or ctx is done. The

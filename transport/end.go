@@ -27,16 +27,13 @@ func (c *child) run() {
 	}
 	killed := c.endProcess()
 
-	// Last words: a result, a complaint.
+	// Last words: a result, a complaint. Once the SDK has read what there was,
+	// or has closed, messages have nowhere to go and stdout is read to its end.
 	c.stdout.serverExited()
 	c.stderr.serverExited()
-	if !c.exitedWithin(0) {
-		c.stdout.close()
-		c.stderr.close()
-	}
-	c.awaitStderr()
 	c.connection.awaitReader()
 	_ = c.connection.Connection.Close()
+	awaitAll(c.stdoutDrained, c.stderrDrained)
 
 	c.cause, c.closeErr = c.verdict(killed, c.exitStatus())
 	c.lifeline.close()
@@ -115,23 +112,32 @@ func (c *child) verdict(killed bool, status exitStatus) (cause, closeErr error) 
 	default:
 		text = status.String()
 	}
-	// What the server said itself is quoted, so that it can't be taken for ours.
-	if said := c.tail.String(); said != "" {
-		text += fmt.Sprintf("; the end of its stderr: %q", said)
-	} else if said := c.noise.String(); said != "" {
-		text += fmt.Sprintf("; the last line on its stdout that was no message: %q", said)
-	}
-	return fmt.Errorf("%s %s", c.name, text), closeErr
+	return fmt.Errorf("%s %s%s", c.name, text, c.lastWords()), closeErr
 }
 
-// awaitStderr returns when all that was written to stderr is in the tail. Only a
-// logger that hangs can make that wait.
-func (c *child) awaitStderr() {
+// lastWords is what the server said itself, quoted so that it can't be taken for
+// ours.
+func (c *child) lastWords() string {
+	if said := c.tail.String(); said != "" {
+		return fmt.Sprintf("; the end of its stderr: %q", said)
+	}
+	if said := c.noise.String(); said != "" {
+		return fmt.Sprintf("; the last line on its stdout that was no message: %q", said)
+	}
+	return ""
+}
+
+// awaitAll waits for streams to be drained. Only a logger that hangs can make
+// that take longer than an instant.
+func awaitAll(drained ...<-chan struct{}) {
 	timer := time.NewTimer(deliverTimeout)
 	defer timer.Stop()
-	select {
-	case <-c.stderrDrained:
-	case <-timer.C:
+	for _, stream := range drained {
+		select {
+		case <-stream:
+		case <-timer.C:
+			return
+		}
 	}
 }
 

@@ -70,7 +70,7 @@ func lookInPath(name, path string) (string, error) {
 func lookError(name string, err error, where string) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EISDIR) {
 		return Permanent("not-executable", fmt.Errorf(
-			"transport: %w: it is no file that this worker's user may execute; set its mode, or name another", err))
+			"transport: server %q: %w: it is no file that this worker's user may execute; set its mode, or name another", name, err))
 	}
 	return Permanent("executable-not-found", fmt.Errorf(
 		"transport: no executable %q: %s; install it on this worker, give its full path, or set PATH in CommandOptions.Env%s",

@@ -25,9 +25,10 @@ type group struct {
 	reaped bool
 }
 
-// startGroup starts cmd, whose standard streams must be files.
-func startGroup(cmd *exec.Cmd) (*group, error) {
-	cmd.SysProcAttr = groupAttributes()
+// startGroup starts cmd, whose standard streams must be files. Where the system
+// can do that, a bound process is killed when this process ends.
+func startGroup(cmd *exec.Cmd, bound bool) (*group, error) {
+	cmd.SysProcAttr = groupAttributes(bound)
 	g := &group{exited: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {

@@ -6,8 +6,12 @@ import (
 	"syscall"
 )
 
-func groupAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+func groupAttributes(bound bool) *syscall.SysProcAttr {
+	attributes := &syscall.SysProcAttr{Setpgid: true}
+	if bound {
+		attributes.Pdeathsig = syscall.SIGKILL
+	}
+	return attributes
 }
 
 // await waits for the process to exit, kills what is left of its group, and

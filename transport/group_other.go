@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-func groupAttributes() *syscall.SysProcAttr { return nil }
+func groupAttributes(bool) *syscall.SysProcAttr { return nil }
 
 // await waits for the process to exit. There are no process groups here: what
 // the process has started is left alone.

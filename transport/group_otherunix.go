@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-func groupAttributes() *syscall.SysProcAttr {
+func groupAttributes(bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 

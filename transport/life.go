@@ -19,7 +19,7 @@ type life struct {
 	used    bool               // Connect was called
 	open    bool               // Connect has succeeded
 	closing context.Context    // done once Close was called
-	close   context.CancelFunc // ends closing
+	close   context.CancelFunc // makes it so
 
 	begin  sync.Once
 	ending chan struct{} // closed when the end begins
@@ -79,19 +79,27 @@ func (l *life) lose(fault error) {
 
 // Close begins the end because the caller asks for it, and waits for it.
 func (l *life) Close() error {
+	if !l.ask() {
+		return nil
+	}
+	<-l.gone
+	return l.closeErr
+}
+
+// ask begins the end because the caller asks for it, and reports whether there is
+// a server that can end.
+func (l *life) ask() bool {
 	l.close()
 	l.mu.Lock()
 	open := l.open
 	l.mu.Unlock()
-	if !open {
-		return nil
+	if open {
+		l.begin.Do(func() {
+			l.asked = true
+			close(l.ending)
+		})
 	}
-	l.begin.Do(func() {
-		l.asked = true
-		close(l.ending)
-	})
-	<-l.gone
-	return l.closeErr
+	return open
 }
 
 // Gone implements [Watched].

@@ -2,12 +2,16 @@ package transport
 
 import (
 	"os"
+	"strconv"
 	"sync/atomic"
 )
 
-// lifelineVariable marks a process that is to be a supervisor. It is taken out
-// of the environment that the server gets.
+// lifelineVariable marks a process that is to be a supervisor. Its value is the
+// number of the variables that the server gets; lifelineEntry names what holds
+// one of them, as "KEY=value".
 const lifelineVariable = "MCPSESSION_LIFELINE"
+
+func lifelineEntry(i int) string { return lifelineVariable + "_" + strconv.Itoa(i) }
 
 var lifelineInUse atomic.Bool
 
@@ -32,9 +36,7 @@ var lifelineInUse atomic.Bool
 // container that a daemon runs.
 //
 // On other systems Lifeline does nothing; the package comment tells what ends
-// servers there. The program must be able to start again in a server's
-// environment and directory: one that is linked dynamically to libraries of its
-// own may need LD_LIBRARY_PATH in [CommandOptions].
+// servers there.
 func Lifeline() {
 	if !canSupervise {
 		return

@@ -8,12 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// supervisorTimeout is how long a supervisor may take to start a server. It has
-// to initialise all packages of this program first.
+// supervisorTimeout is how long a supervisor may take to start a server. It must
+// initialise all packages of this program first.
 const supervisorTimeout = 10 * time.Second
 
 // What a supervisor writes to its report pipe: a line when it has started the
@@ -35,7 +37,7 @@ const (
 // methods do nothing.
 type lifeline struct {
 	program string        // what the supervisor starts
-	server  int           // its process id, once it has started
+	server  atomic.Int64  // its process id, once it has started
 	hold    *os.File      // never written to: that it closes is the message
 	report  *bufio.Reader // of reportFile
 
@@ -44,7 +46,10 @@ type lifeline struct {
 }
 
 // superviseCommand changes cmd so that it starts a supervisor which starts what
-// cmd was to start.
+// cmd was to start. The supervisor runs in this process's own environment and
+// directory, where this program has been able to start before. The server's
+// environment goes in variables, one for each of its own, because arguments can
+// be read by everybody on the machine.
 func superviseCommand(cmd *exec.Cmd) (*lifeline, error) {
 	lifelineRead, hold, holdErr := os.Pipe()
 	reportFile, reportWrite, reportErr := os.Pipe()
@@ -61,9 +66,13 @@ func superviseCommand(cmd *exec.Cmd) (*lifeline, error) {
 		return nil, err
 	}
 	cmd.ExtraFiles = l.theirs
-	cmd.Args = append([]string{"mcpsession-lifeline", cmd.Path}, cmd.Args...)
-	cmd.Path = supervisorProgram
-	cmd.Env = append(cmd.Env, lifelineVariable+"=1")
+	cmd.Args = append([]string{"mcpsession-lifeline", cmd.Dir, cmd.Path}, cmd.Args...)
+	cmd.Path, cmd.Dir = supervisorProgram, ""
+	env := append(os.Environ(), lifelineVariable+"="+strconv.Itoa(len(cmd.Env)))
+	for i, entry := range cmd.Env {
+		env = append(env, lifelineEntry(i)+"="+entry)
+	}
+	cmd.Env = env
 	return l, nil
 }
 
@@ -87,7 +96,7 @@ func (l *lifeline) awaitServer(ctx context.Context) error {
 	word, number, err := l.next()
 	switch {
 	case err == nil && word == reportStarted:
-		l.server = number
+		l.server.Store(int64(number))
 		return nil
 	case err == nil && word == reportFailed:
 		return &fs.PathError{Op: "exec", Path: l.program, Err: syscall.Errno(number)}
@@ -120,8 +129,11 @@ func (l *lifeline) cut() {
 // killServer kills the server's group past a supervisor that fails to, or is no
 // more.
 func (l *lifeline) killServer() {
-	if l != nil && l.server != 0 {
-		killGroup(l.server)
+	if l == nil {
+		return
+	}
+	if pid := l.server.Load(); pid != 0 {
+		killGroup(int(pid))
 	}
 }
 

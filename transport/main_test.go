@@ -3,6 +3,7 @@
 package transport_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,10 +12,14 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
@@ -26,14 +31,20 @@ const (
 	roleVariable     = "TRANSPORT_TEST_ROLE"
 	switchesVariable = "TRANSPORT_TEST_SWITCHES"
 
+	brokenVariable = "TRANSPORT_TEST_BROKEN" // a program that can't be its own supervisor
+
 	roleServer     = "server"     // an MCP server on stdio
 	roleGrandchild = "grandchild" // what a server starts
 	roleHost       = "host"       // a worker with one session
 )
 
 func TestMain(m *testing.M) {
+	supervisor := os.Getenv(transport.LifelineVariable) != ""
 	switch role := os.Getenv(roleVariable); {
-	case os.Getenv(transport.LifelineVariable) != "":
+	case supervisor && os.Getenv(brokenVariable) != "":
+		fmt.Fprintln(os.Stderr, "init: API_KEY is not set")
+		os.Exit(1)
+	case supervisor:
 		transport.Lifeline() // does not return
 	case role == roleServer:
 		runServer(readSwitches())
@@ -74,7 +85,11 @@ func (s switches) environment(role string) []string {
 	if err != nil {
 		panic(err)
 	}
-	return []string{roleVariable + "=" + role, switchesVariable + "=" + string(data)}
+	return []string{
+		roleVariable + "=" + role,
+		switchesVariable + "=" + string(data),
+		"GORACE=atexit_sleep_ms=0", // with the race detector, an exit would take a second
+	}
 }
 
 func readSwitches() (s switches) {
@@ -205,7 +220,7 @@ func awaitEnd(t *testing.T, pids ...int) {
 	for _, pid := range pids {
 		t.Cleanup(func() {
 			if t.Failed() {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
+				killNow(pid)
 			}
 		})
 	}
@@ -220,19 +235,11 @@ func alive(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return false
 	}
-	stat, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "stat"))
-	if err != nil {
-		_, noProc := os.Stat("/proc/self/stat")
-		return noProc != nil
+	if fields := statOf(pid); len(fields) > 0 {
+		return fields[0] != "Z" && fields[0] != "X"
 	}
-	var state string
-	for i := len(stat) - 1; i >= 0; i-- {
-		if stat[i] == ')' {
-			_, _ = fmt.Sscan(string(stat[i+1:]), &state)
-			break
-		}
-	}
-	return state != "Z" && state != "X"
+	_, err := os.Stat("/proc/self/stat")
+	return err != nil // without /proc, the signal's word counts
 }
 
 // sleepOut stands for a process that does not end by itself.
@@ -244,3 +251,49 @@ func sleepOut() {
 	case <-time.After(lifetime):
 	}
 }
+
+// lifelines are the ways to start servers that this system has: each changes a
+// connector.
+func lifelines() map[string]func(transport.Connector) transport.Connector {
+	ways := map[string]func(transport.Connector) transport.Connector{
+		"direct": func(connector transport.Connector) transport.Connector { return connector },
+	}
+	if runtime.GOOS == "linux" {
+		ways["lifeline"] = transport.WithLifeline
+	}
+	return ways
+}
+
+func request(t *testing.T, id float64, method string) *jsonrpc.Request {
+	t.Helper()
+	made, err := jsonrpc.MakeID(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &jsonrpc.Request{ID: made, Method: method, Params: []byte("{}")}
+}
+
+// parentOf returns the id of a process's parent.
+func parentOf(t *testing.T, pid int) int {
+	t.Helper()
+	fields := statOf(pid)
+	if len(fields) < 2 {
+		t.Fatalf("process %d has no entry in /proc", pid)
+	}
+	parent, err := strconv.Atoi(fields[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parent
+}
+
+// statOf returns the fields of /proc/PID/stat from the state on.
+func statOf(pid int) []string {
+	stat, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "stat"))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+}
+
+func killNow(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -62,10 +63,8 @@ func runServer(s switches) {
 	if s.Grandchild != "" {
 		now.Grandchild = startGrandchild(s.Grandchild)
 	}
-	for s.Gate != "" {
-		if _, err := os.Stat(s.Gate); err == nil {
-			break
-		}
+	if s.Gate != "" {
+		awaitFile(s.Gate)
 	}
 
 	server := transporttest.NewServer()
@@ -172,6 +171,16 @@ func runHost(s switches) {
 	}
 	fmt.Println(now.PID, now.Grandchild)
 	sleepOut()
+}
+
+func awaitFile(path string) {
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for range poll.C {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+	}
 }
 
 func appendLine(path, line string) {

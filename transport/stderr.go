@@ -8,12 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-const (
-	// stderrLineLength is how many bytes of a line on stderr are kept.
-	stderrLineLength = 4 << 10
-	// skippedLength is the same for a line on stdout that is no message.
-	skippedLength = 256
-)
+// stderrLineLength is how many bytes of a line on stderr are kept.
+const stderrLineLength = 4 << 10
 
 // drainStderr logs what the server writes to stderr and keeps the end of it. It
 // never stops to read before stderr ends: a full pipe would stop the server.
@@ -58,7 +54,7 @@ func (t *tail) add(line string) {
 		return
 	}
 	// Begin with a whole line, or else with a whole character.
-	if end := strings.IndexByte(t.text[excess-1:len(t.text)-1], '\n'); excess > 0 && end >= 0 {
+	if end := strings.IndexByte(t.text[excess-1:len(t.text)-1], '\n'); end >= 0 {
 		t.text = t.text[excess+end:]
 		return
 	}
@@ -72,25 +68,4 @@ func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.TrimSuffix(t.text, "\n")
-}
-
-// A noise keeps count of lines on stdout that are no messages, and the last one.
-type noise struct {
-	mu    sync.Mutex
-	count int
-	last  string
-}
-
-func (n *noise) add(line string) int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.count++
-	n.last = line
-	return n.count
-}
-
-func (n *noise) String() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.last
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math/bits"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -23,6 +24,7 @@ var (
 // connection was closed, so that a server that has something left to write on
 // its way out isn't held up.
 func (c *child) forwardMessages(sink *io.PipeWriter) {
+	defer close(c.stdoutDrained)
 	defer c.stdout.close()
 	lines := newLineReader(c.stdout, c.options.MaxMessage)
 	for {
@@ -75,9 +77,14 @@ func isMessage(line []byte) bool {
 	return len(batch) > 0
 }
 
-// skippedLogged is how many lines that are no messages are logged one by one.
-// After them it is each time that their number has doubled.
-const skippedLogged = 16
+const (
+	// skippedLogged is how many lines that are no messages are logged one by
+	// one. After them it is each time that their number has doubled.
+	skippedLogged = 16
+
+	// skippedLength is how many bytes of such a line are kept.
+	skippedLength = 256
+)
 
 func (c *child) skipped(line []byte, cut bool) {
 	text := c.redactor.line(line, skippedLength, cut)
@@ -87,4 +94,25 @@ func (c *child) skipped(line []byte, cut bool) {
 	}
 	c.log(slog.LevelWarn, "MCP server wrote a line to stdout that is no message; it was skipped", text,
 		slog.Int("skipped", count))
+}
+
+// A noise keeps count of lines on stdout that are no messages, and the last one.
+type noise struct {
+	mu    sync.Mutex
+	count int
+	last  string
+}
+
+func (n *noise) add(line string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.count++
+	n.last = line
+	return n.count
+}
+
+func (n *noise) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last
 }

@@ -6,7 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"strings"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -21,8 +21,9 @@ const supervisorProgram = "/proc/self/exe"
 // behind. Only a process that hangs in the kernel takes longer than an instant.
 const sweepTimeout = 10 * time.Second
 
-// supervise is the whole life of a supervisor. Its arguments are the path of the
-// server's program and the server's own arguments, with the name first.
+// supervise is the whole life of a supervisor. Its arguments are the server's
+// directory, the path of the server's program, and the server's own arguments,
+// the name first.
 func supervise() {
 	// The parent-death signal of the server goes by this thread.
 	runtime.LockOSThread()
@@ -31,7 +32,7 @@ func supervise() {
 		syscall.CloseOnExec(descriptor)
 	}
 	report := os.NewFile(reportDescriptor, "report")
-	if report == nil || len(os.Args) < 3 {
+	if report == nil || len(os.Args) < 4 {
 		fmt.Fprintf(os.Stderr, "transport: the variable %s is set, but not by transport.Lifeline; unset it\n", lifelineVariable)
 		os.Exit(2)
 	}
@@ -41,7 +42,9 @@ func supervise() {
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)
 
 	becomeSubreaper()
-	server, err := syscall.ForkExec(os.Args[1], os.Args[2:], &syscall.ProcAttr{
+	tryHandles()
+	server, err := syscall.ForkExec(os.Args[2], os.Args[3:], &syscall.ProcAttr{
+		Dir:   os.Args[1],
 		Env:   serverEnvironment(),
 		Files: []uintptr{0, 1, 2},
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
@@ -50,18 +53,20 @@ func supervise() {
 		var errno syscall.Errno
 		errors.As(err, &errno)
 		fmt.Fprintln(report, reportFailed, int(errno))
-		os.Exit(1)
+		syscall.Exit(1)
 	}
 	leaveStreams()
 	fmt.Fprintln(report, reportStarted, server)
 
+	// Not os.Exit, which would first do what is due at the end of the worker:
+	// write its coverage, wait for races.
 	status := watchServer(server, signals)
 	if status.Signaled() {
 		fmt.Fprintln(report, reportKilled, int(status.Signal()))
-		os.Exit(128 + int(status.Signal()))
+		syscall.Exit(128 + int(status.Signal()))
 	}
 	fmt.Fprintln(report, reportExited, status.ExitStatus())
-	os.Exit(status.ExitStatus())
+	syscall.Exit(status.ExitStatus())
 }
 
 // watchServer returns the server's status once the server and all its
@@ -142,6 +147,14 @@ func becomeSubreaper() {
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0)
 }
 
+// tryHandles has package os find out whether it can use process handles. It does
+// so with a child of its own, which reapAll would take away from it later.
+func tryHandles() {
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Release()
+	}
+}
+
 // leaveStreams lets go of the server's standard streams: the ends of pipes are
 // seen on the other side only when nobody holds them.
 func leaveStreams() {
@@ -156,11 +169,10 @@ func leaveStreams() {
 }
 
 func serverEnvironment() []string {
-	var env []string
-	for _, entry := range os.Environ() {
-		if !strings.HasPrefix(entry, lifelineVariable+"=") {
-			env = append(env, entry)
-		}
+	count, _ := strconv.Atoi(os.Getenv(lifelineVariable))
+	env := make([]string, 0, count)
+	for i := range count {
+		env = append(env, os.Getenv(lifelineEntry(i)))
 	}
 	return env
 }

@@ -50,12 +50,15 @@ type Watched interface {
 
 	// Cause says why the server went away, such as its exit status and the end
 	// of what it wrote to stderr. It is nil until Gone is closed and after an
-	// end that Close asked for. It holds no secret that the connector was given.
+	// end that Close asked for. It is bounded in length, quotes what the server
+	// said itself, and holds no secret that the connector was given.
 	Cause() error
 
 	// Close ends the server whether or not a connection was made, and returns
-	// when it is gone or a bound has passed. It may be called more than once and
-	// beside the connection's own Close.
+	// when it is gone or a bound has passed; the latter is an error. Calls in
+	// flight end with it. It may be called more than once and beside the
+	// connection's own Close, which does the same. Before Connect it makes
+	// Connect fail.
 	Close() error
 }
 
@@ -63,8 +66,9 @@ type Watched interface {
 // an executable that does not exist. A session activity that meets one fails at
 // once, as an OpenFailure with this reason.
 type PermanentError struct {
-	// Reason is a short word of letters and hyphens, such as
-	// "executable-not-found".
+	// Reason is a short word of letters and hyphens. This package's own are
+	// "bad-argument", "bad-option", "directory-not-found",
+	// "executable-not-found", "no-server" and "not-executable".
 	Reason string
 	// Err is the error itself.
 	Err error
