@@ -18,7 +18,7 @@ var importOrder = []struct {
 	{"heartbeat", []string{"failure", "queue"}},
 	{"transport", []string{"failure", "queue", "heartbeat"}},
 	{"session", []string{"failure", "queue", "heartbeat", "transport"}},
-	{"toolset", []string{"failure", "queue"}},
+	{"toolset", []string{"failure", "queue", "heartbeat"}}, // of heartbeat, the markers
 }
 
 func TestImportOrder(t *testing.T) {

@@ -62,11 +62,9 @@ func MCPProtocol(err error) (ProtocolDetails, bool) {
 		return ProtocolDetails{}, false
 	}
 	var d ProtocolDetails
-	if applicationError.HasDetails() {
-		// A server may leave the data out; then there is one detail only.
-		if applicationError.Details(&d.Code, &d.Data) != nil {
-			_ = applicationError.Details(&d.Code)
-		}
+	// Another system's error of this type may leave the data out.
+	if !read(applicationError, &d.Code, &d.Data) {
+		read(applicationError, &d.Code)
 	}
 	if string(d.Data) == "null" {
 		d.Data = nil
@@ -114,11 +112,18 @@ func detailsOf[T any](err error, failureType string) (T, bool) {
 }
 
 // find walks the chain by hand, because errors.As stops at the first
-// ApplicationError whatever its type is.
+// ApplicationError whatever its type is. One that has details goes before one that
+// only has the type.
 func find(err error, failureType string) *temporal.ApplicationError {
+	var bare *temporal.ApplicationError
 	for err != nil {
 		if applicationError, ok := err.(*temporal.ApplicationError); ok && applicationError.Type() == failureType {
-			return applicationError
+			if applicationError.HasDetails() {
+				return applicationError
+			}
+			if bare == nil {
+				bare = applicationError
+			}
 		}
 		switch wrapper := err.(type) {
 		case interface{ Unwrap() error }:
@@ -129,21 +134,34 @@ func find(err error, failureType string) *temporal.ApplicationError {
 					return found
 				}
 			}
-			return nil
+			return bare
 		default:
-			return nil
+			return bare
 		}
 	}
-	return nil
+	return bare
 }
 
 func decode[T any](applicationError *temporal.ApplicationError) (T, bool) {
 	var d T
-	if !applicationError.HasDetails() || applicationError.Details(&d) != nil {
+	if !read(applicationError, &d) {
 		var zero T
 		return zero, false
 	}
 	return d, true
+}
+
+// read reads an error's details, and reports whether they are of these types. The
+// type strings of this package are plain words that another error can have, too,
+// with details of its own, and as long as those are Go values the SDK panics on a
+// mismatch, which would fail a workflow task for ever.
+func read(applicationError *temporal.ApplicationError, into ...any) (ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	return applicationError.HasDetails() && applicationError.Details(into...) == nil
 }
 
 // rawOrNull keeps details decodable: a nil RawMessage is not valid JSON.

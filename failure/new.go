@@ -97,9 +97,11 @@ func Rewrap(err error) error {
 	return err
 }
 
-// Clip cuts s to at most limit bytes, at a rune's edge, and marks the cut.
+// Clip cuts s to at most limit bytes, at a rune's edge, and marks the cut. What is
+// no UTF-8 is replaced: a failure with such text can't be sent at all.
 func Clip(s string, limit int) string {
 	const mark = "…"
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= limit {
 		return s
 	}

@@ -137,6 +137,34 @@ const (
 	ReasonForgotten Reason = "forgotten"
 )
 
+// The reasons that a server over HTTP gives, for a [TypeCall] failure and, while
+// connecting, a [TypeOpen] failure. Package transport has the table.
+const (
+	// ReasonUnauthorized: the server answered 401. No tool ran.
+	ReasonUnauthorized Reason = "unauthorized"
+	// ReasonForbidden: the server answered 403. No tool ran.
+	ReasonForbidden Reason = "forbidden"
+	// ReasonNotFound: there is no MCP server at the URL. No tool ran.
+	ReasonNotFound Reason = "not-found"
+	// ReasonRateLimited: the server answered 429. No tool ran.
+	ReasonRateLimited Reason = "rate-limited"
+	// ReasonUnavailable: the server answered 503. No tool ran.
+	ReasonUnavailable Reason = "unavailable"
+	// ReasonRejected: the server answered with another 4xx. No tool ran.
+	ReasonRejected Reason = "rejected"
+	// ReasonRedirect: the server redirects to where no call may follow. No tool
+	// ran.
+	ReasonRedirect Reason = "redirect"
+	// ReasonUnreachable: no connection to the server could be made. No tool ran.
+	ReasonUnreachable Reason = "unreachable"
+	// ReasonGateway: what stands before the server answered 502 or 504. The tool
+	// may have run.
+	ReasonGateway Reason = "gateway"
+	// ReasonServerError: the server answered with another 5xx. The tool may have
+	// run.
+	ReasonServerError Reason = "server-error"
+)
+
 // The reason of a [TypeSessionClosed] failure.
 const ReasonClosed Reason = "closed"
 

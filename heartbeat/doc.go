@@ -37,7 +37,8 @@
 //
 // # Clocks
 //
-//   - Interval, a third of the heartbeat timeout: when the next beat is due.
+//   - Interval, a third of the heartbeat timeout and at most 20 s: when the next
+//     beat is due.
 //   - The beat's own deadline: how long one call may take.
 //   - The lease: the host owns the session until a heartbeat timeout has passed
 //     since it *sent* the last beat that was acknowledged. The server counts from

@@ -71,6 +71,9 @@ type Writer struct {
 	ended    chan struct{} // closed when end is no longer NotEnded
 	disowned chan struct{} // closed when end is one that allows no further beat
 
+	// now is time.Now, but for tests of a clock that jumps.
+	now func() time.Time
+
 	mu     sync.Mutex
 	end    End
 	leased time.Time // when the last acknowledged beat was sent
@@ -83,8 +86,9 @@ type request struct {
 	done   chan error
 }
 
-// NewWriter returns a writer that has not started. The lease begins now: the
-// server counts an attempt's first heartbeat timeout from its start.
+// NewWriter returns a writer that has not started. The lease begins now, which is
+// a little after the server has begun to count; nothing is open before the first
+// acknowledged beat, from which on the host counts from earlier than the server.
 func NewWriter(options WriterOptions) *Writer {
 	timeout := options.Info.HeartbeatTimeout
 	stopping, stop := context.WithCancel(context.Background())
@@ -99,6 +103,7 @@ func NewWriter(options WriterOptions) *Writer {
 		ended:    make(chan struct{}),
 		disowned: make(chan struct{}),
 		leased:   time.Now(),
+		now:      time.Now,
 	}
 }
 
@@ -218,7 +223,7 @@ func (w *Writer) beatUntilAcknowledged(ctx context.Context, marker Marker) error
 // beat sends one heartbeat. A nil error means that the server has it.
 func (w *Writer) beat(ctx context.Context, marker Marker) error {
 	// A beat that hangs must leave time for another before the lease ends.
-	ctx, cancel := context.WithTimeout(ctx, max(w.interval, time.Second))
+	ctx, cancel := context.WithTimeout(ctx, max(w.interval, min(time.Second, w.timeout/2)))
 	defer cancel()
 	var details []any
 	if marker != "" {
@@ -260,7 +265,7 @@ func (w *Writer) beat(ctx context.Context, marker Marker) error {
 func (w *Writer) renew(sent time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.end > CancelRequested || !w.holds(time.Now()) {
+	if w.end > CancelRequested || !w.holds(w.now()) {
 		// An acknowledgement that comes after the lease has ended is no new one:
 		// what was refused meanwhile stays refused.
 		return
@@ -276,7 +281,7 @@ func (w *Writer) holds(now time.Time) bool {
 
 func (w *Writer) checkLease() {
 	w.mu.Lock()
-	lost := !w.holds(time.Now())
+	lost := !w.holds(w.now())
 	w.mu.Unlock()
 	if lost {
 		w.finish(LeaseLost)

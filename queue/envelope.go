@@ -53,8 +53,6 @@ type CallTool struct {
 	// Arguments are the tool's arguments, as the JSON object that the server
 	// gets: not decoded on the way, so that no digit is lost.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Meta is the request's _meta.
-	Meta mcp.Meta `json:"meta,omitempty"`
 }
 
 // Info is what a session tells of itself.

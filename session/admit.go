@@ -21,7 +21,7 @@ func (b *block) admitInstance(info activity.Info, op queue.Operation, tool strin
 	} else if op.Instance == b.instance {
 		return nil
 	}
-	return b.refuse(info, "the operation is for another session than the one that is served here", tool)
+	return b.refuse(info, op, "the operation is for another session than the one that is served here", tool)
 }
 
 // admitBlock returns nil when an operation is of this block and comes from the
@@ -31,14 +31,15 @@ func (b *block) admitBlock(info activity.Info, op queue.Operation) error {
 	if op.RunID == input.RunID && op.Key == input.Key && info.WorkflowExecution.RunID == input.RunID {
 		return nil
 	}
-	return b.refuse(info, "the operation is for another block than the one that is served here", "")
+	return b.refuse(info, op, "the operation is for another block than the one that is served here", "")
 }
 
-func (b *block) refuse(info activity.Info, message, tool string) error {
+func (b *block) refuse(info activity.Info, op queue.Operation, message, tool string) error {
 	d := b.attempt.details(failure.ReasonOtherInstance, "")
 	d.Tool, d.ToolRan = tool, failure.RanNo
-	if info.Attempt > 1 {
-		// An earlier attempt may have reached the session that it was for.
+	if info.Attempt > 1 || info.WorkflowExecution.RunID != op.RunID {
+		// An earlier attempt, or the one of the run before a workflow reset, may
+		// have reached the session that it was for.
 		d.ToolRan = failure.RanUnknown
 	}
 	return failure.New(failure.TypeDedicatedWorker, message, d, nil)

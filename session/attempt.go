@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -57,7 +58,7 @@ func (h *host) sessionActivity(server *Server) func(context.Context, queue.Sessi
 		if !h.enter(a) {
 			return a.report(ctx, a.retryable(failure.ReasonConnect, errWorkerStopping))
 		}
-		err := a.run(ctx)
+		err := a.runSafely(ctx)
 		if err == nil && !isClosed(h.stopping) {
 			// The answer to close-session and this activity's completion go out side
 			// by side: a workflow that ends with its block then gets both in one task.
@@ -79,6 +80,28 @@ func (h *host) sessionActivity(server *Server) func(context.Context, queue.Sessi
 }
 
 var errWorkerStopping = errors.New("the worker that took the session is stopping")
+
+// runSafely is run, of which a panic is the attempt's failure: the SDK would
+// recover it too, but with the session left behind.
+func (a *attempt) runSafely(ctx context.Context) (err error) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		activity.GetLogger(ctx).Error("mcpsession: the session activity panicked", "panic", p, "stack", string(debug.Stack()))
+		if a.block == nil {
+			err = a.retryable(failure.ReasonConnect, fmt.Errorf("the session activity panicked: %v", p))
+			return
+		}
+		a.block.end(lost(failure.ReasonDedicatedWorker, "its host panicked: %v", p))
+		if a.block.conn != nil && !isClosed(a.block.over) {
+			a.block.close()
+		}
+		err = a.block.ending().err(a)
+	}()
+	return a.run(ctx)
+}
 
 // checkInput refuses a session activity that no toolset has scheduled.
 func (a *attempt) checkInput() error {
@@ -140,6 +163,9 @@ func (a *attempt) run(ctx context.Context) error {
 	// 5. Say that the session is open, before it can serve anything. A failure
 	// here leaves a marker that refuses, as it must: there was a session.
 	if err := a.mark(heartbeat.Opened); err != nil {
+		if !a.writer.Owner() {
+			a.block.end(a.disowned())
+		}
 		a.block.end(lost(failure.ReasonHostLost, "the marker of the opened session could not be written: %v", err))
 	} else {
 		// 6. Serve.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"time"
 
@@ -35,7 +34,7 @@ var (
 		"use a stateless client, or set Server.AllowSessionless if its tools need no state")
 )
 
-// clientVersion is what sessions call themselves in the handshake.
+// clientImplementation is what sessions call themselves in the handshake.
 var clientImplementation = &mcp.Implementation{Name: "mcpsession", Version: "0.1.0-dev"}
 
 // A carrier is the transport of one session and what is known beyond it.
@@ -83,8 +82,9 @@ type connection struct {
 func (a *attempt) connect(c carrier) (_ *connection, err error) {
 	ctx, cancel := context.WithTimeoutCause(a.block.ctx, a.server.ConnectTimeout, errConnectTimeout)
 	defer cancel()
+	ctx, send := transport.TrackSend(ctx)
 	conn, err := a.handshake(ctx, c)
-	if err == nil && !a.server.AllowSessionless && conn.sessionless() {
+	if err == nil && !a.server.AllowSessionless && conn.sessionless(send) {
 		err = transport.Permanent(string(failure.ReasonSessionless), errSessionless)
 	}
 	if err == nil {
@@ -93,6 +93,9 @@ func (a *attempt) connect(c carrier) (_ *connection, err error) {
 	if cause := context.Cause(ctx); cause != nil && !errors.As(err, new(*transport.PermanentError)) {
 		// The SDK says only that its context is done.
 		err = cause
+	} else if fault := send.Fault(); fault != nil && !errors.As(err, new(*transport.PermanentError)) {
+		// The SDK's error has less, and may have more than it should.
+		err = fault
 	} else if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
 		if cause := c.cause(); cause != nil {
 			err = fmt.Errorf("the server went away during the handshake: %w", cause)
@@ -111,9 +114,15 @@ func (a *attempt) handshake(ctx context.Context, c carrier) (*connection, error)
 	}
 	done := make(chan opened, 1)
 	go func() {
+		var o opened
+		defer func() {
+			if p := recover(); p != nil {
+				o.err = fmt.Errorf("the transport panicked: %v", p)
+			}
+			done <- o
+		}()
 		client := mcp.NewClient(clientImplementation, a.clientOptions())
-		session, err := client.Connect(ctx, c.transport, &mcp.ClientSessionOptions{ProtocolVersion: a.server.ProtocolVersion})
-		done <- opened{session, err}
+		o.session, o.err = client.Connect(ctx, c.transport, &mcp.ClientSessionOptions{ProtocolVersion: a.server.ProtocolVersion})
 	}()
 	var late <-chan time.Time
 	for cancelled := ctx.Done(); ; {
@@ -133,38 +142,64 @@ func (a *attempt) handshake(ctx context.Context, c carrier) (*connection, error)
 	}
 }
 
-// sessionless reports whether the connection is one over HTTP without a session
-// id.
-func (c *connection) sessionless() bool {
-	_, streamable := c.transport.(*mcp.StreamableClientTransport)
-	return streamable && c.ID() == ""
+// sessionless reports whether the connection is one over HTTP on which the server
+// keeps nothing between calls. The transport says so in what it noted of the
+// handshake; the MCP SDK's own has to be known.
+func (c *connection) sessionless(send *transport.Send) bool {
+	if _, ok := c.transport.(*mcp.StreamableClientTransport); ok {
+		initialize := c.InitializeResult()
+		return c.ID() == "" || initialize != nil && initialize.ProtocolVersion >= firstSessionlessVersion
+	}
+	return send.Sessionless()
 }
+
+// firstSessionlessVersion is the MCP version from which on there are no sessions
+// over HTTP. Versions are dates.
+const firstSessionlessVersion = "2026-07-28"
 
 // close ends the MCP session and its server, in bounded time.
 func (c *connection) close() error {
 	done := make(chan error, 1)
 	go func() {
-		if c.ClientSession == nil {
-			done <- nil
-			return
-		}
-		done <- c.ClientSession.Close()
+		defer func() {
+			if p := recover(); p != nil {
+				done <- fmt.Errorf("the transport panicked: %v", p)
+			}
+		}()
+		done <- c.closeBoth()
 	}()
-	if c.watched != nil {
-		// The MCP SDK's Close waits for the handlers of the server's requests. A
-		// watched transport's ends the server, and with it those.
-		select {
-		case <-done:
-		case <-time.After(politeTimeout):
-		}
-		return c.watched.Close()
-	}
 	select {
 	case err := <-done:
 		return err
 	case <-time.After(closeTimeout):
 		return fmt.Errorf("the MCP server was not gone %v after its session was closed", closeTimeout)
 	}
+}
+
+// closeBoth closes the MCP session and then its transport. The MCP SDK's Close
+// waits for the handlers of the server's requests; a watched transport's ends the
+// server, and with it those.
+func (c *connection) closeBoth() error {
+	if c.ClientSession == nil {
+		return c.closeTransport()
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- c.ClientSession.Close() }()
+	if c.watched == nil {
+		return <-closed
+	}
+	select {
+	case <-closed:
+	case <-time.After(politeTimeout):
+	}
+	return c.closeTransport()
+}
+
+func (c *connection) closeTransport() error {
+	if c.watched == nil {
+		return nil
+	}
+	return c.watched.Close()
 }
 
 // clientOptions are the user's with our defaults and our handler.
@@ -197,10 +232,13 @@ func (a *attempt) clientOptions() *mcp.ClientOptions {
 // returned: for good when no other attempt would do better.
 func (a *attempt) connectFailure(err error) error {
 	var permanent *transport.PermanentError
+	var fault *transport.Fault
 	var rejected *jsonrpc.Error
 	switch text := err.Error(); {
 	case errors.As(err, &permanent):
-		return a.openFailure(failure.Reason(permanent.Reason), permanent.Err)
+		return a.openFailure(failure.Reason(permanent.Reason), scrubbed(permanent.Err))
+	case errors.As(err, &fault):
+		return a.faultFailure(fault)
 	case errors.Is(err, errConnectTimeout), errors.Is(err, errConnectorTimeout):
 		return a.retryable(failure.ReasonConnectTimeout, fmt.Errorf("%w (ConnectTimeout %v); raise Server.ConnectTimeout if it needs longer", err, a.server.ConnectTimeout))
 	case strings.Contains(text, "unsupported protocol version"):
@@ -219,13 +257,4 @@ func isRefusal(code int64) bool {
 		return true
 	}
 	return false
-}
-
-// sessionID matches a session id as the MCP SDK quotes it in its errors.
-var sessionID = regexp.MustCompile(`(?i)(session(?: id)?\s*[:=]?\s*)"?[0-9A-Za-z_\-]{16,}"?`)
-
-// scrubbed returns err as text without what may be a session id, which is a
-// credential of a kind. The error's own type is not needed any more.
-func scrubbed(err error) error {
-	return errors.New(failure.Clip(sessionID.ReplaceAllString(err.Error(), "${1}[redacted]"), failure.MaxPeerText))
 }

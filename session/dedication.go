@@ -17,6 +17,16 @@ type dedication struct {
 	handedOn bool // the options hold what the host worker's have
 }
 
+// isDedicated reports whether these are the options of a dedicated worker.
+func isDedicated(options *worker.Options) bool {
+	for _, p := range options.Plugins {
+		if _, ok := p.(*dedication); ok {
+			return true
+		}
+	}
+	return false
+}
+
 // Name returns [PluginName].
 func (*dedication) Name() string { return PluginName }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcpsession/mcpsession/failure"
 	"github.com/mcpsession/mcpsession/heartbeat"
+	"github.com/mcpsession/mcpsession/transport"
 )
 
 // endKind says who ended a session.
@@ -92,6 +93,16 @@ func (a *attempt) refused(verdict heartbeat.Verdict, past heartbeat.Past) error 
 func (a *attempt) openFailure(reason failure.Reason, err error) error {
 	return failure.New(failure.TypeOpen, "no session could be opened: "+err.Error(),
 		failure.Details{Server: a.server.Name, Reason: reason, ToolRan: failure.RanNo}, nil)
+}
+
+// faultFailure is the end of an attempt whose handshake failed as the transport
+// says.
+func (a *attempt) faultFailure(fault *transport.Fault) error {
+	d := failure.Details{Server: a.server.Name, Reason: fault.Reason, ToolRan: failure.RanNo, Peer: fault.Peer}
+	if fault.Permanent {
+		return failure.New(failure.TypeOpen, "no session could be opened: "+fault.Message, d, nil)
+	}
+	return failure.NewRetryable(failure.TypeOpen, "no session could be opened: "+fault.Message, d, nil)
 }
 
 // retryable is the end of an attempt that holds no session; the next may open one.

@@ -37,11 +37,14 @@ func (b *block) judge(ctx context.Context, err error, send *transport.Send, tool
 	case cause != nil:
 		return b.awaitEnding(err).callErr(b.attempt, tool, ran)
 	}
-	var rejected *jsonrpc.Error
+	if fault := send.Fault(); fault != nil {
+		return b.judgeFault(fault, tool)
+	}
+	rejected := protocolError(err)
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed), errors.Is(err, mcp.ErrSessionMissing):
 		return b.awaitEnding(err).callErr(b.attempt, tool, ran)
-	case errors.As(err, &rejected):
+	case rejected != nil:
 		return failure.NewMCPProtocol(b.attempt.server.Name, rejected.Message, rejected.Code, rejected.Data)
 	case b.brokenConnection(ctx):
 		return b.awaitEnding(err).callErr(b.attempt, tool, ran)
@@ -81,8 +84,43 @@ func (b *block) brokenConnection(ctx context.Context) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing)
 }
 
+// judgeFault returns the failure of a request of which the transport knows more
+// than the MCP SDK.
+func (b *block) judgeFault(fault *transport.Fault, tool string) error {
+	if fault.Reason == failure.ReasonServerGone {
+		return b.awaitEnding(fault).callErr(b.attempt, tool, fault.ToolRan)
+	}
+	d := b.attempt.details(fault.Reason, fault.Peer)
+	d.Tool, d.ToolRan = tool, fault.ToolRan
+	return failure.New(failure.TypeCall, fault.Message, d, nil)
+}
+
+// protocolError returns the JSON-RPC error that the server answered with; nil when
+// there is none in err. The MCP SDK marks what its transport rejected by an error
+// of the same type.
+func protocolError(err error) *jsonrpc.Error {
+	const rejectedCode, rejectedText = -32005, "rejected by transport"
+	if rpc, ok := err.(*jsonrpc.Error); ok && (rpc.Code != rejectedCode || rpc.Message != rejectedText) {
+		return rpc
+	}
+	switch wrapper := err.(type) {
+	case interface{ Unwrap() error }:
+		return protocolError(wrapper.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, e := range wrapper.Unwrap() {
+			if rpc := protocolError(e); rpc != nil {
+				return rpc
+			}
+		}
+	}
+	return nil
+}
+
 // ran says whether the tool of a request that got no answer ran.
 func (b *block) ran(send *transport.Send) failure.ToolRan {
+	if fault := send.Fault(); fault != nil {
+		return fault.ToolRan
+	}
 	if b.conn.tracksSends() && !send.Began() {
 		return failure.RanNo
 	}

@@ -84,7 +84,7 @@ func (b *block) listTools(ctx context.Context, in queue.ListTools) (*encoded, er
 
 func (b *block) callTool(ctx context.Context, in queue.CallTool) (*encoded, error) {
 	return b.operate(ctx, in.Operation, in.Tool, func(ctx context.Context) (any, error) {
-		params := &mcp.CallToolParams{Meta: in.Meta, Name: in.Tool}
+		params := &mcp.CallToolParams{Name: in.Tool}
 		if len(in.Arguments) > 0 {
 			params.Arguments = in.Arguments
 		}
@@ -113,14 +113,9 @@ func (b *block) operate(ctx context.Context, op queue.Operation, tool string,
 	return b.deliver(ctx, info, e.result(), tool, !begun)
 }
 
-// start sends the request of a new entry on its way, unless the session has ended
-// or this host no longer owns it. A host that was paused or cut off may find the
-// operation before its own timers have fired.
+// start sends the request of a new entry on its way, unless the session has ended.
 func (b *block) start(ctx context.Context, e *entry, op queue.Operation, tool string,
 	request func(context.Context) (any, error)) {
-	if !b.attempt.writer.Owner() {
-		b.end(b.attempt.disowned())
-	}
 	if !b.begin(func() {
 		defer e.cancel(nil)
 		// The request ends with its block, not with the attempt that began it.
@@ -172,8 +167,19 @@ func (b *block) perform(ctx context.Context, op queue.Operation, tool string, re
 		case b.slots <- struct{}{}:
 			defer func() { <-b.slots }()
 		case <-ctx.Done():
-			return outcome{err: b.judge(ctx, context.Cause(ctx), send, tool, op)}
 		}
+	}
+	// A host that was paused or cut off may find the operation before its own timers
+	// have fired, and a place that came free because the session ends is none to
+	// begin in. The block is asked before the request's context, which ends later.
+	if !b.attempt.writer.Owner() {
+		b.end(b.attempt.disowned())
+	}
+	if e := b.ending(); e != nil {
+		return outcome{err: e.callErr(b.attempt, tool, failure.RanNo)}
+	}
+	if ctx.Err() != nil {
+		return outcome{err: b.judge(ctx, context.Cause(ctx), send, tool, op)}
 	}
 	timeout := op.Timeout
 	if timeout <= 0 {

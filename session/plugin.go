@@ -60,7 +60,7 @@ func (p *Plugin) Name() string { return PluginName }
 // ConfigureWorker keeps the worker's options, from which the dedicated workers
 // get theirs. Options that a later plugin sets are seen too.
 func (p *Plugin) ConfigureWorker(_ context.Context, options worker.PluginConfigureWorkerOptions) error {
-	if _, _, _, dedicated := queue.Parse(options.TaskQueue); dedicated {
+	if isDedicated(options.WorkerOptions) {
 		// A client plugin can bring this plugin to the dedicated workers, too.
 		return nil
 	}

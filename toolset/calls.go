@@ -27,12 +27,14 @@ func (ts *Toolset) ListTools(ctx workflow.Context) (*mcp.ListToolsResult, error)
 	if err != nil {
 		return nil, err
 	}
+	changes := ts.toolChanges
 	c := ts.schedule(ctx, queue.OperationListTools, queue.ListTools{Operation: ts.operation(timeout)}, options)
 	var result queue.Result[mcp.ListToolsResult]
 	if err := ts.await(ctx, c, &result); err != nil {
 		return nil, err
 	}
-	if ts.settings.CacheTools || !ts.declaresListChanged() {
+	// A list that the server has said to be old while it was on its way is not kept.
+	if (ts.settings.CacheTools || !ts.declaresListChanged()) && !result.ToolsChanged && changes == ts.toolChanges {
 		ts.tools = result.Value
 	}
 	return result.Value, nil
@@ -115,6 +117,7 @@ func (ts *Toolset) awaitCall(ctx workflow.Context, c *call) (*mcp.CallToolResult
 	}
 	if result.ToolsChanged {
 		ts.tools = nil
+		ts.toolChanges++
 	}
 	return result.Value, nil
 }
@@ -139,7 +142,7 @@ func encodeArguments(arguments any, most int) (json.RawMessage, error) {
 	case bytes.Equal(raw, []byte("null")):
 		return nil, nil
 	case raw[0] != '{':
-		return nil, fmt.Errorf("the arguments (%T) encode to %.40s, not to a JSON object; pass a map or a struct", arguments, raw)
+		return nil, fmt.Errorf("the arguments (%T) encode to %.40q, not to a JSON object; pass a map or a struct", arguments, raw)
 	case len(raw) > most:
 		return nil, fmt.Errorf("the arguments have %d bytes of JSON; at most %d are allowed: "+
 			"pass a reference to the data instead, or raise Options.MaxArguments if the namespace's payload limit is higher", len(raw), most)

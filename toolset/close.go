@@ -16,8 +16,8 @@ const closeTimeout = 60 * time.Second
 
 // Close ends the session and returns when its server is gone, or the worker's
 // bound for that has passed. Calls that are pending are cancelled and fail with
-// SessionClosed. It works on a cancelled context, and may be called again, which
-// returns the same error.
+// SessionClosed. It works on a cancelled context, and may be called again, also by
+// another coroutine meanwhile: it returns the same error, once that is known.
 //
 // If the session was lost before, Close returns the DedicatedWorkerFailure.
 //
@@ -27,14 +27,15 @@ func (ts *Toolset) Close(ctx workflow.Context) error {
 	if workflow.IsReadOnly(ctx) {
 		return fmt.Errorf("toolset: server %q: a block can't be closed in a query handler, an update validator or a side effect", ts.settings.Server)
 	}
-	if ts.closed {
-		return ts.closeErr
-	}
-	ts.closed = true
-	ts.settleClosing.Set(nil, nil)
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	ts.closeErr = ts.end(ctx)
-	return ts.closeErr
+	if ts.closed != nil {
+		return ts.closed.Get(ctx, nil)
+	}
+	ts.closed, ts.settleClosed = workflow.NewFuture(ctx)
+	ts.settleClosing.Set(nil, nil)
+	err := ts.end(ctx)
+	ts.settleClosed.Set(nil, err)
+	return err
 }
 
 func (ts *Toolset) end(ctx workflow.Context) error {
@@ -45,9 +46,11 @@ func (ts *Toolset) end(ctx workflow.Context) error {
 		}
 		return ts.loss(ctx, "", "")
 	case ts.lost != nil:
-		// An operation was told of the loss before the activity's end has come. In
-		// case that end is far, it is asked for.
+		// An operation was told of the loss before the session activity's end has
+		// come. That end says that the server is gone, which a new block may need; in
+		// case it is far, it is asked for.
 		ts.cancelSession()
+		_ = ts.session.Get(ctx, nil)
 		return ts.lost
 	}
 	c := ts.schedule(ctx, queue.OperationCloseSession, queue.CloseSession{Operation: ts.block}, workflow.ActivityOptions{
@@ -60,7 +63,11 @@ func (ts *Toolset) end(ctx workflow.Context) error {
 		AddFuture(ts.session, func(workflow.Future) {}).
 		Select(ctx)
 	if c.result.IsReady() {
-		if c.result.Get(ctx, nil) == nil {
+		var closed queue.Closed
+		if c.result.Get(ctx, &closed) == nil {
+			if closed.Warning != "" {
+				workflow.GetLogger(ctx).Warn("mcpsession: the MCP server did not end well", "server", ts.settings.Server, "warning", closed.Warning)
+			}
 			return nil
 		}
 		if !ts.session.IsReady() {

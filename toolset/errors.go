@@ -12,6 +12,12 @@ import (
 	"github.com/mcpsession/mcpsession/queue"
 )
 
+// The types of errors that the SDK makes itself.
+const (
+	payloadSizeError      = "payloadSizeError"
+	activityNotRegistered = "ActivityNotRegisteredError"
+)
+
 // loss returns the failure of an operation whose session has ended. Every way in
 // which the session activity can end, other than by Close, is a loss.
 func (ts *Toolset) loss(ctx workflow.Context, tool string, ran failure.ToolRan) error {
@@ -87,7 +93,7 @@ func (ts *Toolset) openFailure(err error) error {
 		return failure.NewRetryable(failure.TypeOpen, fmt.Sprintf(
 			"no worker took the session within %v; is one running that has the server registered and polls the task queue of Options.Session (the workflow's own by default)?",
 			ts.settings.Session.ScheduleToStartTimeout), d, err)
-	case errors.As(err, &timeout) && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && timeout.HasLastHeartbeatDetails():
+	case errors.As(err, &timeout) && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && mayHaveOpened(timeout):
 		// A session may have been open. What is lost is told as a loss, too.
 		var message string
 		d.Reason, message = timeoutReason(timeout.TimeoutType())
@@ -99,11 +105,15 @@ func (ts *Toolset) openFailure(err error) error {
 			d.Reason = failure.ReasonHostLost
 		}
 		return failure.NewRetryable(failure.TypeOpen, "the session activity timed out before its session served", d, err)
-	case errors.As(err, &application) && application.Type() == "ActivityNotRegisteredError":
+	case errors.As(err, &application) && application.Type() == activityNotRegistered:
 		d.Reason = failure.ReasonUnknownServer
 		return failure.NewRetryable(failure.TypeOpen, fmt.Sprintf(
 			"the worker that took the session knows no server of this name (it has no activity %s); register it there with session.NewPlugin",
 			queue.SessionActivity(server)), d, err)
+	case errors.As(err, &application) && application.Type() == payloadSizeError:
+		d.Reason = failure.ReasonConnect
+		return failure.NewRetryable(failure.TypeOpen,
+			"the server's answer to the MCP handshake, with its instructions, is larger than a Temporal payload may be", d, err)
 	case err == nil:
 		d.Reason = failure.ReasonConnect
 		return failure.NewRetryable(failure.TypeOpen, "the session activity ended before its session served", d, nil)
@@ -130,12 +140,8 @@ func (ts *Toolset) operationError(err error, tool string) error {
 		return err
 	case errors.As(err, &timeout):
 		d.Reason = failure.ReasonActivityTimeout
-		if timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START && timeout.Unwrap() == nil {
-			// The cause is what an attempt before it came to.
-			d.ToolRan = failure.RanNo
-		}
 		return failure.NewRetryable(failure.TypeCall, fmt.Sprintf("the operation's %v timeout passed", timeout.TimeoutType()), d, err)
-	case errors.As(err, &application) && application.Type() == "payloadSizeError":
+	case errors.As(err, &application) && application.Type() == payloadSizeError:
 		// The retry policy left no attempt in which the session could have said it.
 		return failure.Rewrap(failure.NewResultTooLarge(failure.SizeDetails{Server: ts.settings.Server, Tool: tool}))
 	}

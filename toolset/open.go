@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/heartbeat"
 	"github.com/mcpsession/mcpsession/queue"
 )
 
@@ -85,7 +86,15 @@ func (ts *Toolset) leftNothing(ctx workflow.Context) bool {
 	}
 	var timeout *temporal.TimeoutError
 	return errors.As(ts.session.Get(ctx, nil), &timeout) &&
-		timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && !timeout.HasLastHeartbeatDetails()
+		timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && !mayHaveOpened(timeout)
+}
+
+// mayHaveOpened reports whether the attempt that a timeout ended may have had a
+// session, by the marker that it left.
+func mayHaveOpened(timeout *temporal.TimeoutError) bool {
+	var marker heartbeat.Marker
+	return timeout.HasLastHeartbeatDetails() &&
+		(timeout.LastHeartbeatDetails(&marker) != nil || marker != heartbeat.Cleared)
 }
 
 // drawKey returns a block key that no other block of the run has.
@@ -101,8 +110,13 @@ func drawKey(ctx workflow.Context) string {
 func (ts *Toolset) awaitInfo(ctx workflow.Context) error {
 	call := ts.schedule(ctx, queue.OperationSessionInfo, queue.SessionInfo{Operation: ts.block}, workflow.ActivityOptions{
 		StartToCloseTimeout: infoTimeout,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: time.Second},
-		Summary:             summary(ts.settings.Server, queue.OperationSessionInfo, ""),
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: 100 * time.Millisecond,
+			MaximumInterval: time.Second,
+			// An answer over the payload limit stays over it.
+			NonRetryableErrorTypes: []string{payloadSizeError, activityNotRegistered},
+		},
+		Summary: summary(ts.settings.Server, queue.OperationSessionInfo, ""),
 	})
 	workflow.NewSelector(ctx).
 		AddFuture(call.result, func(workflow.Future) {}).
@@ -137,7 +151,8 @@ func (ts *Toolset) awaitInfo(ctx workflow.Context) error {
 // With opens a block, runs body with it, and closes it. It returns an error of
 // Open, else body's error, else the error of Close; so a loss is told even if
 // body did not notice. When body and Close both fail and body's error is not
-// itself of the loss, the error is body's, and [CloseError] gives Close's.
+// itself of the loss, the error is body's, and [CloseError] gives Close's, which is
+// logged as well. Only an application error with details comes back without it.
 //
 // A body that panics leaves the block open: the workflow task fails, and its
 // retry runs the body again on the same session. If the workflow fails for good,
@@ -149,7 +164,11 @@ func With(ctx workflow.Context, options Options, body func(ctx workflow.Context,
 	}
 	// Not deferred: the SDK runs defers when it evicts a workflow, too.
 	err = body(ctx, ts)
-	return both(err, ts.Close(ctx))
+	closeErr := ts.Close(ctx)
+	if err != nil && closeErr != nil {
+		workflow.GetLogger(ctx).Warn("mcpsession: closing a block after an error failed, too", "server", options.Server, "error", closeErr)
+	}
+	return both(err, closeErr)
 }
 
 // both returns body's error, with close's beside it if it says something new.

@@ -48,9 +48,10 @@ type Options struct {
 	// Session configures the session activity. Fields left zero have the defaults
 	// above; its TaskQueue is where workers that hold sessions poll, the
 	// workflow's own by default. HeartbeatTimeout is how soon a lost host is told,
-	// and RetryPolicy how opening is retried: at most MaximumAttempts times, and
-	// only while no attempt may have opened a session. ActivityID is refused: it
-	// would have to be unique in the run.
+	// and RetryPolicy how opening is retried, only while no attempt may have opened
+	// a session: after MaximumAttempts attempts that failed, or as many hosts that
+	// were lost before they had begun, Open gives up. ActivityID is refused: it would
+	// have to be unique in the run.
 	Session workflow.ActivityOptions
 
 	// Operation configures the activities of the block's operations. A
@@ -165,7 +166,7 @@ func (s *settings) operation(operation queue.OperationName, tool string) (workfl
 			InitialInterval: 100 * time.Millisecond,
 			MaximumInterval: 5 * time.Second,
 			// A worker that does not know an operation will not learn it.
-			NonRetryableErrorTypes: []string{"ActivityNotRegisteredError"},
+			NonRetryableErrorTypes: []string{activityNotRegistered},
 		},
 		Summary: summary(s.Server, operation, tool),
 	}, s.Operation)

@@ -147,7 +147,7 @@ func TestEncodeArguments(t *testing.T) {
 func TestBodyErrorKeepsItsMeaning(t *testing.T) {
 	t.Parallel()
 	closeErr := temporal.NewApplicationError("closing", "Close")
-	body := temporal.NewNonRetryableApplicationError("body", "Mine", nil, "detail")
+	body := temporal.NewNonRetryableApplicationError("body", "Mine", nil)
 	err := both(body, closeErr)
 	var outermost *temporal.ApplicationError
 	if outermost, _ = err.(*temporal.ApplicationError); outermost == nil || outermost.Type() != "Mine" || !outermost.NonRetryable() {
@@ -155,6 +155,11 @@ func TestBodyErrorKeepsItsMeaning(t *testing.T) {
 	}
 	if CloseError(err) != closeErr || !strings.Contains(err.Error(), "closing") {
 		t.Errorf("the close error is lost in %v", err)
+	}
+	// Details can't be moved to another error, so one that has them is left alone.
+	detailed := temporal.NewApplicationError("body", "Mine", "detail")
+	if err := both(detailed, closeErr); err != detailed {
+		t.Errorf("an error with details became %v", err)
 	}
 	if err := both(temporal.NewCanceledError(), closeErr); !temporal.IsCanceledError(err) || CloseError(err) != closeErr {
 		t.Errorf("a cancel became %v", err)

@@ -31,12 +31,17 @@ type Toolset struct {
 	// closing settles when Close begins.
 	closing       workflow.Future
 	settleClosing workflow.Settable
-	closed        bool
-	closeErr      error
+	// closed settles with the error of Close once that is over; it is nil before
+	// Close was called.
+	closed       workflow.Future
+	settleClosed workflow.Settable
 	// ended is what Ended returns, once it was asked for.
 	ended workflow.Future
 
-	tools *mcp.ListToolsResult
+	// tools is the tool list, if it is kept; toolChanges counts how often the
+	// server has said that it changed.
+	tools       *mcp.ListToolsResult
+	toolChanges int
 }
 
 // Info is what a block knows of its session.
@@ -80,7 +85,7 @@ func (ts *Toolset) Ended(ctx workflow.Context) workflow.Future {
 			settle.Set(nil, nil)
 			return
 		}
-		settle.SetError(ts.loss(ctx, "", failure.RanNo))
+		settle.SetError(ts.loss(ctx, "", "")) // of no call, so it says of no tool whether it ran
 	})
 	return ended
 }
@@ -90,7 +95,7 @@ func (ts *Toolset) usable(ctx workflow.Context, tool string) error {
 	switch {
 	case workflow.IsReadOnly(ctx):
 		return fmt.Errorf("toolset: server %q: a block can't be used in a query handler, an update validator or a side effect", ts.settings.Server)
-	case ts.closed:
+	case ts.closed != nil:
 		return failure.NewRetryable(failure.TypeSessionClosed, "the block is closed", failure.Details{
 			Server: ts.settings.Server, Reason: failure.ReasonClosed, Tool: tool, ToolRan: failure.RanNo,
 		}, nil)

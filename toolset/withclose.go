@@ -32,12 +32,16 @@ func (e *bodyError) Unwrap() error { return e.body }
 // withCloseError keeps what the workflow's end goes by: a cancel, a
 // continue-as-new and other errors are found through the wrapper, but the type of
 // an application error and whether it may be retried are read from the outermost
-// error alone.
+// error alone, and so are details, which can't be taken out of an error unread: one
+// that has any stays as it is.
 func withCloseError(body, close error) error {
 	err := &bodyError{body: body, close: close}
 	outermost, ok := body.(*temporal.ApplicationError)
 	if !ok {
 		return err
+	}
+	if outermost.HasDetails() {
+		return body
 	}
 	return temporal.NewApplicationErrorWithOptions(err.Error(), outermost.Type(), temporal.ApplicationErrorOptions{
 		NonRetryable:   outermost.NonRetryable(),

@@ -40,7 +40,9 @@ func (a Argument) Decode(into any) error {
 // tells: whether it is still there, and why not. All transports of this package
 // are Watched. A session over another transport works too: it learns of a loss
 // from the connection alone, and takes every request that failed for one that
-// may have been sent.
+// may have been sent. Of a Watched one it takes the absence of [SendBegins] for the
+// word that a call did not leave, so the connection of such a transport must call
+// it before it writes.
 type Watched interface {
 	mcp.Transport
 

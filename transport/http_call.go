@@ -1,0 +1,111 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcpsession/mcpsession/failure"
+)
+
+// A calling is the call whose answer a stream brings.
+type calling struct {
+	message
+	tracked  context.Context
+	answered bool
+}
+
+func newCallStream(r *remote, ctx context.Context, release context.CancelFunc, tracked context.Context,
+	request *http.Request, m message, response *http.Response) *stream {
+	s := &stream{
+		remote: r, ctx: ctx, release: release, request: request,
+		next: (*stream).nextOfCall, of: &calling{message: m, tracked: tracked},
+	}
+	s.attach(response)
+	return s
+}
+
+// nextOfCall reads the stream of a call.
+func (s *stream) nextOfCall() {
+	e, err := s.events.next()
+	switch {
+	case err == nil:
+		if s.take(e); e.isMessage() {
+			s.out = s.hand(e)
+		}
+	case s.of.answered:
+		s.over = io.EOF
+	case s.ctx.Err() != nil:
+		s.over = context.Cause(s.ctx)
+		if s.remote.ctx.Err() != nil {
+			s.over = s.remote.cutOff(s.of.tracked, true)
+		}
+	default:
+		s.closeBody()
+		if s.lastID == "" || !s.resume() {
+			s.broke(err)
+		}
+	}
+}
+
+// hand returns an event as the SDK gets it, and sees whether it is the answer.
+func (s *stream) hand(e event) []byte {
+	a, ok := parseAnswer(e.data)
+	if !ok || a.id != s.of.id {
+		return e.appendTo(s.out[:0])
+	}
+	s.answered()
+	if a.rpc == nil {
+		return e.appendTo(s.out[:0])
+	}
+	re := reply{status: http.StatusOK, rpc: a.rpc, answers: true}
+	if v := re.judge(s.remote.phase(s.of.message, s.request)); v.action == probe &&
+		!s.remote.knows(s.ctx, s.request, "the server said that it does not know the session") {
+		v.action = lose
+		_ = s.remote.failed(s.of.tracked, v, &Fault{Message: "the server " + re.told(s.remote)})
+	}
+	e.data = encodeError(s.of.id, s.remote.toldError(a.rpc))
+	return e.appendTo(s.out[:0])
+}
+
+func (s *stream) answered() {
+	s.of.answered = true
+	s.remote.inFlight.remove(s.of.id)
+}
+
+// resume takes the stream up where it broke. It sends nothing again: the call is
+// where it was.
+func (s *stream) resume() bool {
+	s.wait()
+	if s.ctx.Err() != nil {
+		return true // which Read sees
+	}
+	response, err := s.get()
+	if err != nil {
+		return false
+	}
+	if response.StatusCode >= 300 || mediaType(response) != "text/event-stream" || s.remote.otherSession(s.request, response) {
+		_ = response.Body.Close()
+		return false
+	}
+	s.attach(response)
+	return true
+}
+
+// broke answers the call with an error, since no other answer will come.
+func (s *stream) broke(err error) {
+	phase := s.remote.phase(s.of.message, s.request)
+	var fault error
+	if errors.Is(err, errEventTooLarge) {
+		v := verdict{action: refuse, reason: failure.ReasonNoAnswer, ran: failure.RanUnknown}
+		fault = s.remote.failed(s.of.tracked, v, &Fault{Message: err.Error()})
+	} else {
+		fault = s.remote.unanswered(s.ctx, s.of.tracked, phase, s.request, true, errors.New(endOf(err)))
+	}
+	s.answered()
+	answer := event{data: encodeError(s.of.id, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fault.Error()})}
+	s.out, s.over = answer.appendTo(s.out[:0]), io.EOF
+}

@@ -1,0 +1,227 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+const (
+	// openWait is how long the handshake waits for the stream of the server's own
+	// messages. Some servers send nothing of it before the first message.
+	openWait = 2 * time.Second
+	// reopenPause is how long to wait before a stream that broke is opened again,
+	// unless the server says another time. It doubles up to maxReopenPause until a
+	// stream has lived longer than that.
+	reopenPause    = time.Second
+	maxReopenPause = 30 * time.Second
+)
+
+// A stream is what the MCP SDK reads events from. To the SDK it never breaks: what
+// a break means is decided here, where the session can be asked for. The SDK would
+// end the session after a few breaks, of which proxies make one a minute.
+//
+// There are two kinds. The stream of a call ends with the call's answer; one that
+// breaks before is taken up again if its events have ids, or else answers the call
+// with an error. The standalone stream, for what the server sends of itself, is
+// opened again and again: that it breaks tells of an idle server that is gone.
+type stream struct {
+	remote  *remote
+	ctx     context.Context
+	release context.CancelFunc
+	request *http.Request // as the SDK made it
+	next    func(*stream) // reads on; sets out or over
+
+	body   io.Closer // nil while no connection is open
+	events *eventReader
+	lastID string
+	opened time.Time
+	retry  time.Duration // what the server asks for
+	pause  time.Duration // what we do without that
+
+	out  []byte // what the SDK has yet to read
+	over error  // what it gets after that
+
+	of      *calling      // nil for the standalone stream
+	opening chan struct{} // closed when the standalone stream was opened, or could not be
+}
+
+// Read implements [io.Reader].
+func (s *stream) Read(p []byte) (int, error) {
+	for len(s.out) == 0 {
+		switch {
+		case s.over != nil:
+			return 0, s.over
+		case s.ctx.Err() != nil:
+			return 0, context.Cause(s.ctx)
+		}
+		s.next(s)
+	}
+	n := copy(p, s.out)
+	s.out = s.out[n:]
+	return n, nil
+}
+
+// Close implements [io.Closer].
+func (s *stream) Close() error {
+	s.release()
+	if s.opening != nil {
+		<-s.opening
+	}
+	s.closeBody()
+	return nil
+}
+
+func (s *stream) closeBody() {
+	if s.body != nil {
+		_ = s.body.Close()
+		s.body, s.events = nil, nil
+	}
+}
+
+// take notes what an event says of the stream.
+func (s *stream) take(e event) {
+	if e.id != "" {
+		s.lastID = e.id
+	}
+	if e.retry > 0 {
+		s.retry = e.retry
+	}
+}
+
+// get opens the stream, or takes it up where it broke.
+func (s *stream) get() (*http.Response, error) {
+	request := s.request.Clone(s.ctx)
+	request.Method, request.Body, request.GetBody, request.ContentLength = http.MethodGet, nil, nil, 0
+	request.Header.Del("Content-Type")
+	request.Header.Set("Accept", "text/event-stream")
+	if s.lastID != "" {
+		request.Header.Set(lastIDHeader, s.lastID)
+	}
+	response, _, err := s.remote.send(s.ctx, request, func() {})
+	return response, err
+}
+
+func (s *stream) attach(response *http.Response) {
+	s.body, s.events, s.opened = response.Body, newEventReader(response.Body), time.Now()
+}
+
+// wait waits before the stream is opened again.
+func (s *stream) wait() {
+	if time.Since(s.opened) > maxReopenPause {
+		s.pause = reopenPause
+	}
+	pause := s.retry
+	if pause == 0 {
+		pause = max(s.pause, reopenPause)
+		s.pause = min(2*pause, maxReopenPause)
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.ctx.Done():
+	}
+}
+
+// follow returns the standalone stream, which opens while the SDK goes on.
+func (r *remote) follow(request *http.Request) *http.Response {
+	ctx, release := r.bind(request.Context())
+	s := &stream{
+		remote: r, ctx: ctx, release: release, request: request,
+		next: (*stream).nextNotice, opening: make(chan struct{}),
+	}
+	go func() {
+		defer close(s.opening)
+		s.openNotices()
+	}()
+	timer := time.NewTimer(openWait)
+	defer timer.Stop()
+	select {
+	case <-s.opening:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	header := http.Header{"Content-Type": {"text/event-stream"}}
+	return newResponse(request, http.StatusOK, header, s)
+}
+
+// nextNotice reads the standalone stream.
+func (s *stream) nextNotice() {
+	select {
+	case <-s.opening:
+	case <-s.ctx.Done():
+		return
+	}
+	if s.events == nil {
+		s.wait()
+		if s.ctx.Err() == nil {
+			s.openNotices()
+		}
+		return
+	}
+	e, err := s.events.next()
+	switch {
+	case err == nil:
+		if s.take(e); e.isMessage() {
+			s.out = e.appendTo(s.out[:0])
+		}
+	case s.ctx.Err() == nil:
+		s.closeBody()
+		s.confirm("the server's event stream broke: " + s.remote.told(endOf(err)))
+	}
+}
+
+// openNotices opens the standalone stream. A server need not have one: to it, the
+// SDK gets a stream on which nothing comes.
+func (s *stream) openNotices() {
+	response, err := s.get()
+	if s.ctx.Err() != nil {
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		return
+	}
+	if err != nil {
+		s.confirm("the server's event stream can't be opened: " + s.remote.told(err.Error()))
+		return
+	}
+	switch status := response.StatusCode; {
+	case status < 300 && mediaType(response) == "text/event-stream" && !s.remote.otherSession(s.request, response):
+		s.attach(response)
+		return
+	case status >= 500 && status != http.StatusNotImplemented, status == http.StatusTooManyRequests,
+		status == http.StatusConflict, status == http.StatusUnauthorized, status == http.StatusForbidden:
+		// It may have one the next time.
+	case status == http.StatusNotFound, status == http.StatusGone, status == http.StatusBadRequest:
+		// Either there is no such stream or no such session.
+		if s.confirm("the server " + (reply{status: status}).told(s.remote) + " to the request for its event stream") {
+			s.next = (*stream).silence
+		}
+	default:
+		s.next = (*stream).silence
+	}
+	_ = response.Body.Close()
+}
+
+// confirm asks whether the session lives, if there is one.
+func (s *stream) confirm(why string) bool {
+	if s.request.Header.Get(sessionHeader) == "" || s.remote.knows(s.ctx, s.request, why) {
+		return true
+	}
+	s.over = io.EOF
+	return false
+}
+
+// silence waits for the end of the session.
+func (s *stream) silence() { <-s.ctx.Done() }
+
+// endOf says how a stream ended.
+func endOf(err error) string {
+	if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "the server ended it"
+	}
+	return err.Error()
+}
