@@ -42,7 +42,10 @@ func (b *block) judge(ctx context.Context, err error, send *transport.Send, tool
 	}
 	rejected := protocolError(err)
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, mcp.ErrConnectionClosed), errors.Is(err, mcp.ErrSessionMissing):
+	case errors.Is(err, io.EOF), errors.Is(err, mcp.ErrSessionMissing),
+		// To the MCP SDK a server's own JSON-RPC error may look like a connection
+		// that is closing: it goes by the code, -32003 or -32004.
+		errors.Is(err, mcp.ErrConnectionClosed) && b.brokenConnection(ctx):
 		return b.awaitEnding(err).callErr(b.attempt, tool, ran)
 	case rejected != nil:
 		return failure.NewMCPProtocol(b.attempt.server.Name, rejected.Message, rejected.Code, rejected.Data)

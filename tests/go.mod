@@ -3,11 +3,16 @@ module github.com/mcpsession/mcpsession/tests
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/mcpsession/mcpsession v0.0.0
 	github.com/mcpsession/mcpsession/devserver/launch v0.0.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
+	go.temporal.io/api v1.64.3
 	go.temporal.io/sdk v1.51.0
+	go.temporal.io/sdk/contrib/envconfig v1.0.2
 	go.uber.org/goleak v1.3.0
+	google.golang.org/grpc v1.83.2
+	google.golang.org/protobuf v1.36.11
 )
 
 require (
@@ -29,8 +34,6 @@ require (
 	github.com/stretchr/objx v0.5.2 // indirect
 	github.com/stretchr/testify v1.10.0 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
-	go.temporal.io/api v1.64.3 // indirect
-	go.temporal.io/sdk/contrib/envconfig v1.0.2 // indirect
 	golang.org/x/net v0.58.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
@@ -39,8 +42,6 @@ require (
 	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260526163538-3dc84a4a5aaa // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260526163538-3dc84a4a5aaa // indirect
-	google.golang.org/grpc v1.83.2 // indirect
-	google.golang.org/protobuf v1.36.11 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
@@ -48,3 +49,5 @@ replace (
 	github.com/mcpsession/mcpsession => ../
 	github.com/mcpsession/mcpsession/devserver/launch => ../devserver/launch
 )
+
+tool github.com/modelcontextprotocol/go-sdk/examples/server/memory

@@ -57,6 +57,11 @@ func (b *bundle) worker(options worker.Options, workflow any, servers ...session
 		}
 		options.Plugins = append(options.Plugins, plugin)
 	}
+	if options.DeadlockDetectionTimeout == 0 {
+		// On a busy machine the SDK takes a workflow that encodes megabytes for one
+		// that hangs, and leaves its goroutine behind.
+		options.DeadlockDetectionTimeout = testTimeout
+	}
 	w := worker.New(b.client, b.taskQueue, options)
 	if workflow != nil {
 		w.RegisterWorkflowWithOptions(workflow, workflowOptions("test"))

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/heartbeat"
 	"github.com/mcpsession/mcpsession/queue"
 )
 
@@ -97,6 +98,11 @@ func (ts *Toolset) openFailure(err error) error {
 		// A session may have been open. What is lost is told as a loss, too.
 		var message string
 		d.Reason, message = timeoutReason(timeout.TimeoutType())
+		var marker heartbeat.Marker
+		var author heartbeat.Author
+		if timeout.LastHeartbeatDetails(&marker, &author) == nil {
+			d.Attempt, d.Host, d.OpenedAt = author.Attempt, author.Host, author.At
+		}
 		lost := failure.NewRetryable(failure.TypeDedicatedWorker, message, d, err)
 		return failure.NewRetryable(failure.TypeOpen, "the session was lost before the block could use it", d, lost)
 	case errors.As(err, &timeout):

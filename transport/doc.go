@@ -4,10 +4,23 @@
 //
 // # Which transports keep state
 //
-// [Command] gives each session a process of its own, and [InMemory] a server
-// session of its own, so what a tool leaves behind is there at the next call,
-// and nobody else sees it. When the process or the server session ends, the
+// [Command] gives each session a process of its own, and [InMemory] and [HTTP] a
+// server session of its own, so what a tool leaves behind is there at the next
+// call, and nobody else sees it. When the process or the server session ends, the
 // session is lost; nothing here ever starts another in its place.
+//
+// Over HTTP it takes a server that has sessions, and a version of MCP that has
+// them:
+//
+//	                                  2024-11-05 to 2025-11-25    2026-07-28
+//	Command, InMemory                 state                       state
+//	HTTP, server gives a session id   state                       there are no ids
+//	HTTP, server gives none           no state                    no state
+//	HTTP with WithSSE                 state: the stream is it     not spoken
+//
+// Sessions ask for 2025-11-25 unless they are told otherwise, since a server that
+// speaks both keeps nothing in the newer one, without an error. Where there is no
+// state a block fails to open, as "sessionless", unless that is allowed.
 //
 // All transports are [Watched]: they notice the end of their server without a
 // call, and say why it went. The suite in package transporttest holds them, and
@@ -64,6 +77,57 @@
 //
 // What it writes to stdout must be messages, one a line. Lines that are none are
 // skipped and logged, since many servers greet there.
+//
+// # What an answer over HTTP means
+//
+// Once a session is open, an answer to a call means one of these:
+//
+//	answer                                  the session  reason         tool ran
+//	404; 410                                is lost      server-gone    no
+//	404 with JSON-RPC for this request      lives        (its error)    as it says
+//	404 the same, of an unknown session     is lost      server-gone    no
+//	4xx of an unknown session               is lost      server-gone    no
+//	4xx with another JSON-RPC error         lives        (its error)    as it says
+//	401                                     lives        unauthorized   no
+//	403                                     lives        forbidden      no
+//	429                                     lives        rate-limited   no
+//	4xx, any other                          lives        rejected       no
+//	500 with JSON-RPC                       lives        (its error)    as it says
+//	502, 504                                lives        gateway        unknown
+//	503                                     lives        unavailable    no
+//	5xx, any other                          lives        server-error   unknown
+//	307, 308 within the origin              lives        is followed
+//	3xx, any other                          lives        redirect       no
+//	2xx that is no answer, or too large     lives        no-answer      unknown
+//	2xx in the name of another session      is lost      server-gone    unknown
+//	2xx, 400 for this request, with an      is asked for                no
+//	  error that speaks of a session
+//	no connection                           is asked for unreachable    no
+//	a connection cut before the answer      is asked for no-answer      unknown
+//	none yet                                lives until CallTimeout
+//
+// To ask for a session is to send one ping on it. It is lost if nobody can be
+// reached, if the server says that it does not know it, or if it says nothing for
+// 5 s; with any other answer it lives, and the call alone has failed, or the error
+// is the tool's own. No call is ever sent twice; a stream with event ids that is
+// cut is taken up where it broke, which runs nothing again.
+//
+// While a session is being opened, 401, 403, 404, 410, most other 4xx and
+// redirects fail for good; 429, 5xx and a server that can't be reached may be
+// tried again.
+//
+// The loss of a session that nobody calls is told by the server's standalone event
+// stream, where it has one: when that breaks the session is asked for, and the
+// stream opened again if it lives. With a server that has none, a loss is told by
+// the next call, or by pings if the client's KeepAlive is set.
+//
+// Close cancels the calls in flight, then sends a DELETE, for which it waits 3 s at
+// most. Nothing is sent to a server that does not know the session.
+//
+// No error holds a header of [WithHeaders], the query of the URL or the session's
+// id, also where the server repeats them in its errors. What a tool returns as its
+// result is not changed: a server that repeats a credential there puts it in the
+// workflow's history.
 //
 // # When the worker is killed
 //

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
+	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -67,6 +69,39 @@ func ExampleConnector() {
 	_, err := connector(context.Background(), transport.Argument(`{"name":"red"}`))
 	fmt.Println(err)
 	// Output: there is no tenant "red"
+}
+
+// A server at a URL that wants a key. The function is asked at each connection, on
+// the worker: the key is never part of a workflow's history.
+func ExampleHTTP() {
+	connector := transport.HTTP("https://reports.example.com/mcp",
+		transport.WithHeaders(func(context.Context) (http.Header, error) {
+			key, err := os.ReadFile("/run/secrets/reports-key")
+			if err != nil {
+				return nil, err
+			}
+			return http.Header{"Authorization": {"Bearer " + strings.TrimSpace(string(key))}}, nil
+		}))
+	_ = connector // for session.Server.Connect
+}
+
+// A URL that the workflow's argument chooses, of those that the worker knows.
+func ExampleHTTP_argument() {
+	urls := map[string]string{"eu": "https://eu.example.com/mcp", "us": "https://us.example.com/mcp"}
+	var connector transport.Connector = func(ctx context.Context, arg transport.Argument) (mcp.Transport, error) {
+		var region string
+		if err := arg.Decode(&region); err != nil {
+			return nil, err
+		}
+		url, ok := urls[region]
+		if !ok {
+			return nil, transport.Permanent("unknown-region", fmt.Errorf("there is no region %q", region))
+		}
+		return transport.HTTP(url)(ctx, arg)
+	}
+	_, err := connector(context.Background(), transport.Argument(`"moon"`))
+	fmt.Println(err)
+	// Output: there is no region "moon"
 }
 
 // A server written in Go, in the worker's own process.

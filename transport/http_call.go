@@ -33,9 +33,8 @@ func (s *stream) nextOfCall() {
 	e, err := s.events.next()
 	switch {
 	case err == nil:
-		if s.take(e); e.isMessage() {
-			s.out = s.hand(e)
-		}
+		s.take(e)
+		s.out = s.hand(e)
 	case s.of.answered:
 		s.over = io.EOF
 	case s.ctx.Err() != nil:
@@ -54,13 +53,17 @@ func (s *stream) nextOfCall() {
 // hand returns an event as the SDK gets it, and sees whether it is the answer.
 func (s *stream) hand(e event) []byte {
 	a, ok := parseAnswer(e.data)
-	if !ok || a.id != s.of.id {
+	// An error for nobody in particular is for this call: it is its stream.
+	if mine := a.id == s.of.id || a.rpc != nil && !a.id.IsValid(); !ok || !mine || a.rpc == nil {
+		if !e.isMessage() {
+			return nil
+		}
+		if ok && mine {
+			s.answered()
+		}
 		return e.appendTo(s.out[:0])
 	}
 	s.answered()
-	if a.rpc == nil {
-		return e.appendTo(s.out[:0])
-	}
 	re := reply{status: http.StatusOK, rpc: a.rpc, answers: true}
 	if v := re.judge(s.remote.phase(s.of.message, s.request)); v.action == probe &&
 		!s.remote.knows(s.ctx, s.request, "the server said that it does not know the session") {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // An event is one server-sent event, as far as MCP uses it.
@@ -20,8 +22,12 @@ type event struct {
 // isMessage reports whether the event carries a JSON-RPC message that the MCP SDK
 // will take; to it, anything else is the end of the connection.
 func (e event) isMessage() bool {
-	return (e.name == "" || e.name == "message") && isMessage(e.data)
+	_, err := jsonrpc.DecodeMessage(e.data)
+	return err == nil && e.isPlain()
 }
+
+// isPlain reports whether the event is of the kind that carries messages.
+func (e event) isPlain() bool { return e.name == "" || e.name == "message" }
 
 // appendTo appends the event as the SDK gets it: without its id, since it is here
 // that a stream is taken up again.

@@ -23,7 +23,8 @@ const deleteTimeout = 3 * time.Second
 //
 // The end has two ways. When this side begins it, finish closes the SDK's
 // connection. When the SDK's client closes that itself, its DELETE is the first
-// that this package hears of it, and the end of the DELETE is the end.
+// that this package hears of it, and the end of the DELETE is the end. Where there
+// is no session there is no DELETE, and only Close tells of the end.
 type remote struct {
 	*life
 	endpoint *url.URL

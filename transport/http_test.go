@@ -307,9 +307,12 @@ func TestHTTPProtocolErrors(t *testing.T) {
 	for _, test := range []struct {
 		status int
 		id     string
-	}{{200, "null"}, {400, "null"}, {400, `"server-error"`}, {500, "null"}, {422, "null"}} {
-		s.answer("tools/call", test.status, "application/json",
-			`{"jsonrpc":"2.0","id":`+test.id+`,"error":{"code":-32602,"message":"count is no number","data":{"x":1}}}`)
+	}{{200, "null"}, {-200, "null"}, {400, "null"}, {400, `"server-error"`}, {500, "null"}, {422, "null"}} {
+		contentType, body := "application/json", `{"jsonrpc":"2.0","id":`+test.id+`,"error":{"code":-32602,"message":"count is no number","data":{"x":1}}}`
+		if test.status < 0 { // in a stream
+			test.status, contentType, body = -test.status, "text/event-stream", "data: "+body+"\n\n"
+		}
+		s.answer("tools/call", test.status, contentType, body)
 		fault, err := faultOf(t, session, "incr")
 		var rpc *jsonrpc.Error
 		if fault != nil || !errors.As(err, &rpc) || rpc.Code != jsonrpc.CodeInvalidParams || string(rpc.Data) != `{"x":1}` {

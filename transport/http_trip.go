@@ -140,7 +140,7 @@ func (r *remote) answered(ctx, tracked context.Context, m message, request *http
 	re := reply{
 		status: response.StatusCode, rpc: a.rpc, answers: isAnswer && a.id == m.id,
 		text: textOf(response, body), otherSession: r.otherSession(request, response),
-		unusable: ok && (len(body) > limit || !isAnswer || a.rpc == nil && a.id != m.id),
+		unusable: ok && (len(body) > limit || !isAnswer || a.rpc == nil && (a.id != m.id || !isMessage(body))),
 	}
 	v := re.judge(p)
 	if v.action == probe {

@@ -1,0 +1,229 @@
+package tests
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/queue"
+	"github.com/mcpsession/mcpsession/session"
+	"github.com/mcpsession/mcpsession/toolset"
+	"github.com/mcpsession/mcpsession/transport"
+)
+
+// A heldTool runs until it is let go, and counts.
+type heldTool struct {
+	*latch
+	runs, cancels atomic.Int32
+}
+
+const held = "held"
+
+func (h *heldTool) handle(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	n := h.runs.Add(1)
+	select {
+	case <-h.opened:
+		return texts("run %d", n), nil
+	case <-ctx.Done():
+		h.cancels.Add(1)
+		return nil, ctx.Err()
+	}
+}
+
+// hostHeld starts a host of a server with the tool.
+func (b *bundle) hostHeld(on worker.Options) *heldTool {
+	b.Helper()
+	h := &heldTool{latch: newLatch()}
+	b.Cleanup(h.open)
+	b.host(on, session.Options{Servers: []session.Server{b.counted(transport.InMemory(func(transport.Argument) *mcp.Server {
+		return serverOf(held, h.handle)
+	}))}})
+	return h
+}
+
+// wantRanOnce fails the test unless a call got the first run's result, and the
+// next call, which finds the session alive, is the second.
+func (h *heldTool) wantRanOnce(block *drivenBlock, call *step) {
+	block.Helper()
+	text, err := call.text()
+	if err != nil || text != "run 1" {
+		block.Errorf("the call returned %q, %v; want run 1", text, err)
+	}
+	if text := block.must(held); text != "run 2" || h.cancels.Load() != 0 {
+		block.Errorf("the next call was %q, and %d were cancelled", text, h.cancels.Load())
+	}
+	if err := block.close(); err != nil {
+		block.Error(err)
+	}
+	block.wantConnects("here")
+}
+
+// awaitCall returns once the pending call's activity is in the wanted state.
+func (d *driver) awaitCall(what string, wanted func(*workflowpb.PendingActivityInfo) bool) *workflowpb.PendingActivityInfo {
+	d.Helper()
+	var pending *workflowpb.PendingActivityInfo
+	d.eventually(what, func() bool {
+		pending = d.pendingActivity(queue.OperationActivity("counter", queue.OperationCallTool))
+		return pending != nil && wanted(pending)
+	})
+	return pending
+}
+
+func isStarted(p *workflowpb.PendingActivityInfo) bool {
+	return p.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED
+}
+
+// A call whose activity has less time than its tool takes is made once: the
+// attempts that come after join the one that made it. Package toolset refuses such
+// options; whoever speaks the wire contract can have them.
+func TestRetriesJoinARunningCall(t *testing.T) {
+	t.Parallel()
+	b := setupFaults(t)
+	tool := b.hostHeld(worker.Options{})
+	d := b.drive(b.options(longHeartbeat))
+	block := d.open()
+	call := block.wireCall(held, time.Second)
+	d.awaitCall("the third attempt runs", func(p *workflowpb.PendingActivityInfo) bool { return p.GetAttempt() >= 3 && isStarted(p) })
+	tool.open()
+	tool.wantRanOnce(block, call)
+}
+
+// An operator resets the activity of a call that runs: the call goes on, and the
+// attempt that is made anew joins it.
+func TestCallIsReset(t *testing.T) {
+	t.Parallel()
+	b := setupFaults(t)
+	tool := b.hostHeld(worker.Options{})
+	d := b.drive(b.options(longHeartbeat))
+	block := d.open()
+	call := block.beginCall(held, nil)
+	b.eventually("the tool runs", func() bool { return tool.runs.Load() == 1 })
+	first := d.awaitCall("the call runs", isStarted)
+	d.resetActivity(first.GetActivityId(), true)
+	d.awaitCall("the call runs again", func(p *workflowpb.PendingActivityInfo) bool {
+		return isStarted(p) && p.GetLastStartedTime().AsTime().After(first.GetLastStartedTime().AsTime())
+	})
+	tool.open()
+	tool.wantRanOnce(block, call)
+}
+
+// An operator pauses the activity of a call that runs, and unpauses it: its
+// attempt ends, the call goes on, and the next attempt has its result.
+func TestCallIsPaused(t *testing.T) {
+	t.Parallel()
+	b := setupFaults(t)
+	tool := b.hostHeld(worker.Options{})
+	d := b.drive(b.options(longHeartbeat))
+	block := d.open()
+	call := block.beginCall(held, nil)
+	b.eventually("the tool runs", func() bool { return tool.runs.Load() == 1 })
+	id := d.awaitCall("the call runs", isStarted).GetActivityId()
+	d.pause(id)
+	d.awaitCall("the call is paused", func(p *workflowpb.PendingActivityInfo) bool {
+		return p.GetState() == enumspb.PENDING_ACTIVITY_STATE_PAUSED
+	})
+	tool.open()
+	d.unpause(id)
+	tool.wantRanOnce(block, call)
+}
+
+// A loser is an interceptor that loses the completions of an activity's first
+// attempts.
+type loser struct {
+	interceptor.WorkerInterceptorBase
+	activityType string
+	attempts     int32
+}
+
+func (l *loser) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	i := &losingActivity{loser: l}
+	i.Next = next
+	return i
+}
+
+type losingActivity struct {
+	interceptor.ActivityInboundInterceptorBase
+	*loser
+}
+
+func (l *losingActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	result, err := l.Next.ExecuteActivity(ctx, in)
+	if info := activity.GetInfo(ctx); info.ActivityType.Name == l.activityType && info.Attempt <= l.attempts {
+		return nil, activity.ErrResultPending
+	}
+	return result, err
+}
+
+// The completion of a call is lost on its way, twice: the tool has run, and the
+// third attempt gets what the session has kept.
+func TestCompletionLost(t *testing.T) {
+	t.Parallel()
+	b := setupFaults(t)
+	tool := b.hostHeld(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+		&loser{activityType: queue.OperationActivity("counter", queue.OperationCallTool), attempts: 2},
+	}})
+	options := b.options(longHeartbeat)
+	options.CallTimeout = 2 * time.Second
+	options.Operation.StartToCloseTimeout = 2 * time.Second
+	d := b.drive(options)
+	block := d.open()
+	tool.open()
+	tool.wantRanOnce(block, block.beginCall(held, nil))
+	for _, call := range d.activities(d.run, queue.OperationActivity("counter", queue.OperationCallTool)) {
+		if attempt := call.started.GetAttempt(); attempt != 3 {
+			t.Errorf("the call took %d attempts, want 3", attempt)
+		}
+	}
+}
+
+// A call's schedule-to-close timeout passes while its tool runs: the call fails,
+// what the tool did is unknown, it is not run again, and the session lives on.
+func TestActivityTimeoutPasses(t *testing.T) {
+	t.Parallel()
+	b := setupFaults(t)
+	tool := b.hostHeld(worker.Options{})
+	options := b.options(longHeartbeat)
+	options.Tools = map[string]workflow.ActivityOptions{held: {ScheduleToCloseTimeout: 3 * time.Second}}
+	d := b.drive(options)
+	block := d.open()
+	call := block.beginCall(held, nil)
+	err := call.err()
+	details, ok := failure.Call(err)
+	if !ok || details.Reason != failure.ReasonActivityTimeout || failure.RanOf(err) != failure.RanUnknown || details.Tool != held {
+		t.Fatalf("CallFailure %v, details %+v: %v", ok, details, err)
+	}
+	tool.open()
+	if text := block.must(held); text != "run 2" {
+		t.Errorf("the next call was %q, want run 2", text)
+	}
+	if err := block.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Options with which a call's activity would end before its request are refused
+// before anything is scheduled.
+func TestTimeoutBelowCallTimeoutIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setupFaults(t)
+	b.hostHeld(worker.Options{})
+	options := b.options(longHeartbeat)
+	options.Operation.StartToCloseTimeout = toolset.DefaultCallTimeout - time.Second
+	d := b.drive(options)
+	_, err := d.tryOpen()
+	if err == nil {
+		t.Fatal("the options were taken")
+	}
+	mentions(t, err.Error(), "Options.Operation", "StartToCloseTimeout", "CallTimeout")
+	b.wantConnects()
+}
