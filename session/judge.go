@@ -84,7 +84,8 @@ func (b *block) brokenConnection(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	err := b.conn.Ping(ctx, nil)
-	return errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing)
+	// A block that has ended meanwhile has cancelled the question.
+	return b.ending() != nil || errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing)
 }
 
 // judgeFault returns the failure of a request of which the transport knows more

@@ -117,6 +117,9 @@ func (b *block) operate(ctx context.Context, op queue.Operation, tool string,
 func (b *block) start(ctx context.Context, e *entry, op queue.Operation, tool string,
 	request func(context.Context) (any, error)) {
 	if !b.begin(func() {
+		// An attempt can end long before its request: the session is not idle then.
+		b.arrived()
+		defer b.departed()
 		defer e.cancel(nil)
 		// The request ends with its block, not with the attempt that began it.
 		defer context.AfterFunc(b.ctx, func() { e.cancel(context.Cause(b.ctx)) })()

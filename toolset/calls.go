@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -142,7 +143,8 @@ func encodeArguments(arguments any, most int) (json.RawMessage, error) {
 	case bytes.Equal(raw, []byte("null")):
 		return nil, nil
 	case raw[0] != '{':
-		return nil, fmt.Errorf("the arguments (%T) encode to %.40q, not to a JSON object; pass a map or a struct", arguments, raw)
+		return nil, fmt.Errorf("the arguments (%T) encode to %s, not to a JSON object; pass a map or a struct",
+			arguments, strings.ToValidUTF8(string(raw[:min(len(raw), 40)]), "\uFFFD"))
 	case len(raw) > most:
 		return nil, fmt.Errorf("the arguments have %d bytes of JSON; at most %d are allowed: "+
 			"pass a reference to the data instead, or raise Options.MaxArguments if the namespace's payload limit is higher", len(raw), most)

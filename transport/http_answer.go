@@ -1,0 +1,138 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcpsession/mcpsession/failure"
+)
+
+// answered returns what the SDK gets of a response that is read as a whole.
+func (r *remote) answered(ctx, tracked context.Context, m message, request *http.Request, response *http.Response) (*http.Response, error) {
+	defer func() { _ = response.Body.Close() }()
+	p := r.phase(m, request)
+	ok := response.StatusCode >= 200 && response.StatusCode < 300
+	if ok && (!m.isCall() || r.options.legacy) && !r.otherSession(request, response) {
+		if mediaType(response) != "text/event-stream" {
+			discard(response)
+		}
+		return newResponse(request, http.StatusAccepted, http.Header{}, http.NoBody), nil
+	}
+	limit := maxErrorBody
+	if ok {
+		limit = DefaultMaxMessage
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(limit)+1))
+	if err != nil && ok {
+		return nil, r.unanswered(ctx, tracked, p, request, true, err)
+	}
+	a, isAnswer := parseAnswer(body)
+	re := reply{
+		status: response.StatusCode, rpc: a.rpc, answers: isAnswer && a.id == m.id,
+		text: textOf(response, body), otherSession: r.otherSession(request, response),
+		unusable: ok && (len(body) > limit || !isAnswer || a.rpc == nil && (a.id != m.id || !isMessage(body))),
+	}
+	v := re.judge(p)
+	if v.action == probe {
+		if v.action = lose; r.knows(ctx, request, "the server said that it does not know the session") {
+			v.action = pass
+		}
+	}
+	if v.action == pass {
+		r.opened(tracked, m, response)
+		if a.rpc != nil {
+			body = encodeError(m.id, r.toldError(a.rpc))
+		}
+		return jsonResponse(request, response.Header, body), nil
+	}
+	return nil, r.failed(tracked, v, r.describe(m, re, v, response, len(body) > limit))
+}
+
+// textOf returns what a body says to people.
+func textOf(response *http.Response, body []byte) string {
+	if kind := mediaType(response); kind == "text/html" || len(body) > 0 && strings.HasPrefix(kind, "image/") {
+		return "" // a page for a browser says nothing in its first bytes
+	}
+	return strings.TrimSpace(string(body))
+}
+
+// toldError returns a server's JSON-RPC error without what is never told.
+func (r *remote) toldError(rpc *jsonrpc.Error) *jsonrpc.Error {
+	replace := r.redactor.Load().replacer.Replace
+	told := &jsonrpc.Error{Code: rpc.Code, Message: replace(rpc.Message)}
+	if len(rpc.Data) > 0 {
+		told.Data = []byte(replace(string(rpc.Data)))
+	}
+	return told
+}
+
+// failed notes a request's failure, and ends the session if that is lost.
+func (r *remote) failed(tracked context.Context, v verdict, fault *Fault) error {
+	fault.Reason, fault.ToolRan, fault.Permanent = v.reason, v.ran, v.permanent
+	NoteFault(tracked, fault) // first: the end of the session ends the request, too
+	if v.action == lose {
+		cause := error(fault)
+		if fault.Peer != "" {
+			cause = fmt.Errorf("%w; it said: %q", fault, fault.Peer)
+		}
+		r.lose(cause)
+	}
+	return fault
+}
+
+// unanswered returns the error of a request that came to no response, and sees
+// whether the session is still there.
+func (r *remote) unanswered(ctx, tracked context.Context, p phase, request *http.Request, sent bool, err error) error {
+	var own *Fault
+	switch {
+	case errors.As(err, &own):
+		NoteFault(tracked, own)
+		return own
+	case r.ctx.Err() != nil:
+		return r.cutOff(tracked, sent)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	fault := &Fault{Reason: failure.ReasonUnreachable, ToolRan: failure.RanNo, Message: "the server can't be reached: " + r.told(err.Error())}
+	if sent {
+		fault.Message = "the connection to the server broke before its answer: " + r.told(err.Error())
+		fault.Reason = failure.ReasonNoAnswer
+		if p != opening {
+			fault.ToolRan = failure.RanUnknown
+		}
+	}
+	if p == inSession {
+		// If the session's end comes first, it ends the request from above, and this
+		// is what is known of it.
+		lost := *fault
+		lost.Reason = failure.ReasonServerGone
+		NoteFault(tracked, &lost)
+		if !r.knows(ctx, request, fault.Message) {
+			return &lost
+		}
+	}
+	NoteFault(tracked, fault)
+	return fault
+}
+
+// cutOff is the error of a request that the end of the transport has ended.
+func (r *remote) cutOff(tracked context.Context, sent bool) error {
+	fault := &Fault{Reason: failure.ReasonServerGone, ToolRan: failure.RanNo, Message: errEnded.Error()}
+	if sent {
+		fault.ToolRan = failure.RanUnknown
+	}
+	select {
+	case <-r.ending:
+		if !r.asked {
+			NoteFault(tracked, fault)
+		}
+	default: // it has not come to connect
+	}
+	return fault
+}
