@@ -145,7 +145,7 @@ func TestBadArguments(t *testing.T) {
 		{"channel", fixture.Echo, map[string]any{"c": make(chan int)}, []string{`"echo"`, "map[string]interface {}", "chan int"}},
 		{"cycle", fixture.Echo, cycle, []string{"loop", "cycle"}},
 		{"list", fixture.Echo, []int{1, 2}, []string{`"echo"`, "[]int", "[1,2]", "not to a JSON object", "map or a struct"}},
-		{"text", fixture.Echo, "hello", []string{"string", `"hello"`, "not to a JSON object"}},
+		{"text", fixture.Echo, "hello", []string{"string", "hello", "not to a JSON object"}},
 		{"number", fixture.Echo, json.RawMessage("17"), []string{"17", "not to a JSON object"}},
 		{"broken JSON", fixture.Echo, json.RawMessage(`{"a":`), []string{"json.RawMessage"}},
 		{"too many bytes", fixture.Echo, map[string]string{"t": strings.Repeat("x", 3<<20)},
