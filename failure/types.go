@@ -66,7 +66,9 @@ const (
 	// ReasonHostLost: the process that held the session is gone or was cut off
 	// for a heartbeat timeout, or an attempt ended without a word.
 	ReasonHostLost Reason = "host-lost"
-	// ReasonWorkerStopped: the worker that held the session was stopped.
+	// ReasonWorkerStopped: the worker that held the session was stopped. As the
+	// reason of a [TypeOpen] failure: every worker that took the session was about
+	// to stop.
 	ReasonWorkerStopped Reason = "worker-stopped"
 	// ReasonServerGone: the MCP server exited, closed the connection, or no
 	// longer knows the session.

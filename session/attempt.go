@@ -56,7 +56,9 @@ func (h *host) sessionActivity(server *Server) func(context.Context, queue.Sessi
 			return a.openFailure(failure.ReasonBadInput, err)
 		}
 		if !h.enter(a) {
-			return a.report(ctx, a.retryable(failure.ReasonConnect, errWorkerStopping))
+			// Not an attempt that failed: a poll that was under way when the worker
+			// began to stop. Each such poll takes one task, and toolset.Open goes on.
+			return a.report(ctx, a.openFailure(failure.ReasonWorkerStopped, errWorkerStopping))
 		}
 		err := a.runSafely(ctx)
 		if err == nil && !isClosed(h.stopping) {

@@ -22,8 +22,9 @@ type Options struct {
 
 	// DrainTimeout is how long a worker that is being stopped waits for its open
 	// sessions to be closed by their workflows, before it fails them with reason
-	// worker-stopped. It polls for nothing meanwhile, so the workflows must be
-	// able to go on on another worker. Zero fails them at once.
+	// worker-stopped. It polls for nothing more meanwhile, so the workflows must be
+	// able to go on on another worker; sessions that its last polls still bring are
+	// passed on. Zero fails the open ones at once.
 	DrainTimeout time.Duration
 }
 

@@ -12,8 +12,9 @@ import (
 )
 
 // expiryMargin is how long before its own deadline a session ends itself, since
-// the server takes no report after it. A tenth of the time, if that is less.
-const expiryMargin = 10 * time.Second
+// the server takes no report after it: long enough to close an MCP server that is
+// slow to exit. A tenth of the time, if that is less.
+const expiryMargin = 30 * time.Second
 
 // watch ends the attempt's block, in whatever phase it is, for the reasons that
 // come from the Temporal side. The caller calls stop in the end.

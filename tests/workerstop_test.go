@@ -94,9 +94,9 @@ func TestWorkerDrains(t *testing.T) {
 	plugin := stopping{latch: newLatch()}
 	host := b.host(worker.Options{
 		Plugins: []worker.Plugin{plugin},
-		// A poll that is out when the stop begins may still bring a session, which
-		// is refused and retried. One such costs one attempt.
-		MaxConcurrentActivityTaskPollers: 1,
+		// Each poll that is out when the stop begins may still bring a session, which
+		// is passed on: more of them than opening has attempts.
+		MaxConcurrentActivityTaskPollers: 5,
 	}, session.Options{DrainTimeout: testTimeout})
 	d := b.drive(b.options(longHeartbeat))
 	block := d.open()

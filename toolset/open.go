@@ -43,15 +43,34 @@ func Open(ctx workflow.Context, options Options) (*Toolset, error) {
 		return nil, ctx.Err()
 	}
 
-	for attempt := int32(1); ; attempt++ {
+	most := settings.Session.RetryPolicy.MaximumAttempts
+	for lost, passedOn := int32(0), 0; ; {
 		ts, err := open(ctx, settings)
-		if err == nil {
+		switch {
+		case err == nil:
 			return ts, nil
-		}
-		if most := settings.Session.RetryPolicy.MaximumAttempts; !ts.leftNothing(ctx) || (most > 0 && attempt >= most) {
+		case ts.leftNothing(ctx):
+			if lost++; most > 0 && lost >= most {
+				return nil, err
+			}
+		case stopping(err):
+			if passedOn++; passedOn >= maxPassedOn {
+				return nil, err
+			}
+		default:
 			return nil, err
 		}
 	}
+}
+
+// maxPassedOn bounds how often a session is passed on by workers that stop: each
+// of them may have as many polls under way as it has pollers.
+const maxPassedOn = 50
+
+// stopping reports whether err is the refusal of a worker that is about to stop.
+func stopping(err error) bool {
+	d, ok := failure.Open(err)
+	return ok && d.Reason == failure.ReasonWorkerStopped && !failure.IsDedicatedWorker(err)
 }
 
 // open opens a block once. With an error, too, it returns the toolset, whose
