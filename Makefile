@@ -10,9 +10,6 @@ STATICCHECK   := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
 GOVULNCHECK   := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
-# The packages that hold workflow code.
-WORKFLOW_PACKAGES := ./toolset/...
-
 # The race detector needs a C compiler.
 RACE := $(shell { [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null 2>&1; } && echo -race)
 
@@ -69,7 +66,8 @@ lint: go ## Check format, vet, staticcheck, workflowcheck, govulncheck.
 	@echo "==> vet for other systems"
 	@GOOS=darwin go vet ./... && GOOS=windows go vet ./...
 	@echo "==> workflowcheck"
-	@go run $(WORKFLOWCHECK) $(WORKFLOW_PACKAGES)
+	@go run $(WORKFLOWCHECK) ./toolset/...
+	@cd examples && go run $(WORKFLOWCHECK) ./quickstart
 	@echo "==> govulncheck"
 	@go run $(GOVULNCHECK) ./... || { \
 		status=$$?; \

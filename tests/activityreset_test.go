@@ -26,11 +26,11 @@ func (d *driver) execution() *commonpb.WorkflowExecution {
 // none.
 func (d *driver) pendingActivity(activityType string) *workflowpb.PendingActivityInfo {
 	d.Helper()
-	description, err := d.client.DescribeWorkflowExecution(d.ctx, d.run.GetID(), d.run.GetRunID())
+	all, err := d.described(d.ctx, d.run.GetID(), d.run.GetRunID())
 	if err != nil {
 		d.Fatal(err)
 	}
-	for _, pending := range description.GetPendingActivities() {
+	for _, pending := range all {
 		if pending.GetActivityType().GetName() == activityType {
 			return pending
 		}

@@ -78,11 +78,11 @@ func TestRunEndsWithoutClosing(t *testing.T) {
 			b.awaitGone(pid)
 			b.toldAfter(ended, "the MCP server was gone")
 			b.awaitLines(arguments.Canceled, 1)
-			description, err := b.client.DescribeWorkflowExecution(b.ctx, d.run.GetID(), d.run.GetRunID())
+			description, err := b.client.DescribeWorkflow(b.ctx, d.run.GetID(), d.run.GetRunID())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if status := description.GetWorkflowExecutionInfo().GetStatus(); status != tc.status {
+			if status := description.Status; status != tc.status {
 				t.Errorf("the run is %v, want %v", status, tc.status)
 			}
 			b.wantConnects("here")

@@ -19,6 +19,8 @@ const (
 	DefaultCallTimeout = queue.DefaultCallTimeout
 	// DefaultHeartbeatTimeout is how long a lost host can stay unknown.
 	DefaultHeartbeatTimeout = 30 * time.Second
+	// MinHeartbeatTimeout is the least that a session may have.
+	MinHeartbeatTimeout = time.Second
 	// DefaultScheduleToStartTimeout is how long a block waits for a host.
 	DefaultScheduleToStartTimeout = 2 * time.Minute
 	// DefaultSessionTimeout is how long a session may last.
@@ -118,6 +120,10 @@ func (o Options) resolve() (*settings, error) {
 	}
 	if err := checkActivity("Options.Session", o.Session); err != nil {
 		return nil, fault("%w", err)
+	}
+	if timeout := o.Session.HeartbeatTimeout; timeout != 0 && timeout < MinHeartbeatTimeout {
+		return nil, fault("Options.Session.HeartbeatTimeout is %v, too short to tell a slow heartbeat from a lost host; use %v or more",
+			timeout, MinHeartbeatTimeout)
 	}
 	// What is wrong with a tool's options is told now, not at its first call.
 	for _, tool := range workflow.DeterministicKeys(o.Tools) {

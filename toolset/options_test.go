@@ -97,6 +97,7 @@ func TestResolveNamesTheField(t *testing.T) {
 		"tool task queue":    {Options{Server: "s", Tools: map[string]workflow.ActivityOptions{"t": {TaskQueue: "mine"}}}, []string{"Tools", `"t"`, "TaskQueue"}},
 		"start-to-close":     {Options{Server: "s", Operation: workflow.ActivityOptions{StartToCloseTimeout: time.Second}}, []string{"StartToCloseTimeout", "1s", "1m0s", "CallTimeout"}},
 		"tool timeout":       {Options{Server: "s", ToolTimeouts: map[string]time.Duration{"t": -1}}, []string{"ToolTimeouts", `"t"`, "-1ns"}},
+		"heartbeat timeout":  {Options{Server: "s", Session: workflow.ActivityOptions{HeartbeatTimeout: time.Millisecond}}, []string{"HeartbeatTimeout", "1ms", "1s"}},
 		"call timeout":       {Options{Server: "s", CallTimeout: -1}, []string{"CallTimeout", "-1ns"}},
 	} {
 		_, err := tc.options.resolve()
