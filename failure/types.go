@@ -25,8 +25,8 @@ const (
 	// on.
 	TypeMCPProtocol = "MCPProtocolError"
 
-	// TypeTool: a tool's result had IsError set. Only typed calls make a failure
-	// of it; all others return the result.
+	// TypeTool: a tool's result had IsError set. It is reserved for typed calls,
+	// which are not there yet; all calls of today return the result.
 	TypeTool = "ToolError"
 
 	// TypeCall: the session lives on, but this call has no answer: its time ran
@@ -187,9 +187,9 @@ type Details struct {
 	Host string `json:"host,omitempty"`
 	// OpenedAt is when the session was, or may have been, opened.
 	OpenedAt time.Time `json:"openedAt,omitzero"`
-	// Peer is what the MCP server or its process said, such as the end of its
-	// stderr: bounded, unverified, and free of the secrets that the connector
-	// knows of.
+	// Peer is what the MCP server said over HTTP: bounded, unverified, and free of
+	// the secrets that the connector knows of. The end of a process's stderr is in
+	// the failure's message, quoted.
 	Peer string `json:"peer,omitempty"`
 }
 

@@ -51,7 +51,8 @@ func ValidateServer(name string) error {
 // session.
 type OperationName string
 
-// The operations of a session.
+// The operations of a session. Session-info, list-tools, call-tool and
+// close-session are served today; the other names are reserved.
 const (
 	OperationSessionInfo           OperationName = "session-info"
 	OperationListTools             OperationName = "list-tools"
@@ -74,6 +75,7 @@ func OperationActivity(server string, operation OperationName) string {
 }
 
 // StatelessActivity returns the activity type of an operation without a session.
+// It is reserved: no worker serves one yet.
 func StatelessActivity(server string, operation OperationName) string {
 	return "mcp." + server + ".stateless." + string(operation)
 }

@@ -10,6 +10,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/mcpsession/mcpsession/failure"
@@ -36,6 +37,7 @@ type attempt struct {
 	input  queue.SessionInput
 	client client.Client
 	info   activity.Info
+	logger log.Logger
 	author heartbeat.Author
 
 	// What an attempt has from its first step on; nil when it was refused there.
@@ -47,7 +49,7 @@ type attempt struct {
 // sessionActivity returns the session activity of one server.
 func (h *host) sessionActivity(server *Server) func(context.Context, queue.SessionInput) error {
 	return func(ctx context.Context, input queue.SessionInput) error {
-		a := &attempt{host: h, server: server, input: input, client: activity.GetClient(ctx), info: activity.GetInfo(ctx)}
+		a := &attempt{host: h, server: server, input: input, client: activity.GetClient(ctx), info: activity.GetInfo(ctx), logger: activity.GetLogger(ctx)}
 		if err := a.checkInput(); err != nil {
 			return a.openFailure(failure.ReasonBadInput, err)
 		}
@@ -87,7 +89,7 @@ func (a *attempt) runSafely(ctx context.Context) (err error) {
 		if p == nil {
 			return
 		}
-		activity.GetLogger(ctx).Error("mcpsession: the session activity panicked", "panic", p, "stack", string(debug.Stack()))
+		a.logger.Error("mcpsession: the session activity panicked", "panic", p, "stack", string(debug.Stack()))
 		if a.block == nil {
 			err = a.retryable(failure.ReasonConnect, fmt.Errorf("the session activity panicked: %v", p))
 			return
@@ -127,7 +129,7 @@ func (a *attempt) run(ctx context.Context) error {
 
 	a.author = heartbeat.Author{Attempt: a.info.Attempt, Host: a.host.identity(), At: time.Now().UTC()}
 	a.writer = heartbeat.NewWriter(heartbeat.WriterOptions{
-		Recorder: a.client, Info: a.info, Author: a.author, Logger: activity.GetLogger(ctx),
+		Recorder: a.client, Info: a.info, Author: a.author, Logger: a.logger,
 	})
 	a.writer.Start()
 	a.block = newBlock(ctx, a, rand.Text())
@@ -201,7 +203,7 @@ func (a *attempt) report(ctx context.Context, err error) error {
 		ActivityType: a.info.ActivityType.Name,
 		TaskQueue:    a.info.TaskQueue,
 	}); reportErr != nil {
-		activity.GetLogger(ctx).Warn("mcpsession: the end of a session could not be reported", "error", reportErr)
+		a.logger.Warn("mcpsession: the end of a session could not be reported", "error", reportErr)
 		return err
 	}
 	return activity.ErrResultPending

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -22,6 +21,9 @@ const closeTimeout = 15 * time.Second
 // politeTimeout is how long the MCP SDK may take to close a session before its
 // transport is closed under it.
 const politeTimeout = time.Second
+
+// slowHandshake is how long a handshake may take before the worker's log says so.
+const slowHandshake = 10 * time.Second
 
 // causeTimeout is how long a transport may take to say why its server is gone
 // after the connection has ended.
@@ -96,7 +98,9 @@ func (a *attempt) connect(c carrier) (_ *connection, err error) {
 	} else if fault := send.Fault(); fault != nil && !errors.As(err, new(*transport.PermanentError)) {
 		// The SDK's error has less, and may have more than it should.
 		err = fault
-	} else if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) {
+	} else if protocolError(err) == nil && !errors.As(err, new(*transport.PermanentError)) {
+		// However the connection broke: a server that is gone says why better than
+		// the pipe that it left.
 		if cause := c.cause(); cause != nil {
 			err = fmt.Errorf("the server went away during the handshake: %w", cause)
 		}
@@ -125,8 +129,13 @@ func (a *attempt) handshake(ctx context.Context, c carrier) (*connection, error)
 		o.session, o.err = client.Connect(ctx, c.transport, &mcp.ClientSessionOptions{ProtocolVersion: a.server.ProtocolVersion})
 	}()
 	var late <-chan time.Time
+	slow := time.NewTimer(slowHandshake)
+	defer slow.Stop()
 	for cancelled := ctx.Done(); ; {
 		select {
+		case <-slow.C:
+			a.logger.Warn("mcpsession: the MCP server has not answered the handshake yet",
+				"server", a.server.Name, "after", slowHandshake, "connectTimeout", a.server.ConnectTimeout)
 		case o := <-done:
 			return &connection{carrier: c, ClientSession: o.session}, o.err
 		case <-cancelled:

@@ -1,5 +1,5 @@
 // Package session makes a Temporal worker the host of stateful MCP sessions. It is
-// for the worker side: install a [Plugin] that knows the [Server]s, and workflows
+// for the worker side: install a [Plugin] that knows each [Server], and workflows
 // open sessions of them with package toolset.
 //
 // # A session activity

@@ -29,7 +29,6 @@ type ending struct {
 	kind    endKind
 	reason  failure.Reason
 	message string
-	peer    string // the server's own words
 }
 
 func lost(reason failure.Reason, format string, args ...any) *ending {
@@ -44,13 +43,13 @@ func (e *ending) err(a *attempt) error {
 	case endCanceled:
 		return temporal.NewCanceledError()
 	default:
-		return failure.New(failure.TypeDedicatedWorker, "the session is lost: "+e.message, a.details(e.reason, e.peer), nil)
+		return failure.New(failure.TypeDedicatedWorker, "the session is lost: "+e.message, a.details(e.reason, ""), nil)
 	}
 }
 
 // callErr returns what an operation reports that the ending cut short.
 func (e *ending) callErr(a *attempt, tool string, ran failure.ToolRan) error {
-	d := a.details(e.reason, e.peer)
+	d := a.details(e.reason, "")
 	d.Tool, d.ToolRan = tool, ran
 	if e.kind == endClosed {
 		d.Reason = failure.ReasonClosed

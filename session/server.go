@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -62,6 +63,10 @@ type Server struct {
 	IdleTimeout time.Duration
 }
 
+// versionPattern is what an MCP version looks like. Which of them a server speaks is
+// known only by asking it.
+var versionPattern = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+
 // validate returns an error that names the field and the fix.
 func (s *Server) validate() error {
 	if err := queue.ValidateServer(s.Name); err != nil {
@@ -73,6 +78,8 @@ func (s *Server) validate() error {
 	switch {
 	case s.Connect == nil:
 		return fault("Connect is nil; set a connector such as transport.Command(…)")
+	case s.ProtocolVersion != "" && !versionPattern.MatchString(s.ProtocolVersion):
+		return fault("ProtocolVersion is %q; MCP versions are dates such as %q", s.ProtocolVersion, DefaultProtocolVersion)
 	case s.ConnectTimeout < 0:
 		return fault("ConnectTimeout is %v; use zero for %v", s.ConnectTimeout, DefaultConnectTimeout)
 	case s.MaxConcurrentCalls < 0:

@@ -67,7 +67,7 @@ func (ts *Toolset) CallTool(ctx workflow.Context, tool string, arguments any) (*
 // *mcp.CallToolResult, and its error, which are those of [Toolset.CallTool]. The
 // future is one of workflow.NewFuture: selectors take it. The call is scheduled
 // before CallToolAsync returns; concurrent calls run at the same time if the
-// server can and the worker's MaxConcurrentCalls allows.
+// server can and session.Server.MaxConcurrentCalls allows.
 func (ts *Toolset) CallToolAsync(ctx workflow.Context, tool string, arguments any) workflow.Future {
 	future, settable := workflow.NewFuture(ctx)
 	c, err := ts.scheduleCall(ctx, tool, arguments)

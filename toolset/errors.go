@@ -92,8 +92,9 @@ func (ts *Toolset) openFailure(err error) error {
 	case errors.As(err, &timeout) && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
 		d.Reason = failure.ReasonNoHost
 		return failure.NewRetryable(failure.TypeOpen, fmt.Sprintf(
-			"no worker took the session within %v; is one running that has the server registered and polls the task queue of Options.Session (the workflow's own by default)?",
-			ts.settings.Session.ScheduleToStartTimeout), d, err)
+			"no worker took the session from task queue %q within %v; is one running that polls it and has the server in its session.NewPlugin? "+
+				"Options.Session.TaskQueue names another queue, ScheduleToStartTimeout another time",
+			ts.hosts, ts.settings.Session.ScheduleToStartTimeout), d, err)
 	case errors.As(err, &timeout) && timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT && mayHaveOpened(timeout):
 		// A session may have been open. What is lost is told as a loss, too.
 		var message string

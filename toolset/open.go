@@ -1,6 +1,7 @@
 package toolset
 
 import (
+	"cmp"
 	"encoding/base32"
 	"errors"
 	"fmt"
@@ -79,6 +80,7 @@ func open(ctx workflow.Context, settings *settings) (*Toolset, error) {
 	ts := &Toolset{settings: settings}
 	ts.block = queue.Operation{RunID: workflow.GetInfo(ctx).WorkflowExecution.RunID, Key: drawKey(ctx)}
 	ts.taskQueue = queue.Name(settings.Server, ts.block.RunID, ts.block.Key)
+	ts.hosts = cmp.Or(settings.Session.TaskQueue, workflow.GetInfo(ctx).TaskQueueName)
 	ts.closing, ts.settleClosing = workflow.NewFuture(ctx)
 
 	// A cancelled block may still use its session to clean up, so the session does
@@ -184,7 +186,7 @@ func With(ctx workflow.Context, options Options, body func(ctx workflow.Context,
 	// Not deferred: the SDK runs defers when it evicts a workflow, too.
 	err = body(ctx, ts)
 	closeErr := ts.Close(ctx)
-	if err != nil && closeErr != nil {
+	if err != nil && closeErr != nil && !failure.IsDedicatedWorker(err) {
 		workflow.GetLogger(ctx).Warn("mcpsession: closing a block after an error failed, too", "server", options.Server, "error", closeErr)
 	}
 	return both(err, closeErr)

@@ -18,6 +18,7 @@ type Toolset struct {
 	settings  *settings
 	block     queue.Operation // what every operation of the block carries
 	taskQueue string
+	hosts     string // the task queue that the session was scheduled on
 	info      Info
 
 	// session is the session activity; it settles when the session has ended.
@@ -111,5 +112,7 @@ func (ts *Toolset) usable(ctx workflow.Context, tool string) error {
 func (ts *Toolset) again(tool string) error {
 	d, _ := failure.DedicatedWorker(ts.lost)
 	d.Tool, d.ToolRan = tool, failure.RanNo
-	return failure.NewRetryable(failure.TypeDedicatedWorker, "the session was lost before this call", d, ts.lost)
+	// Not with the first failure as its cause: that says of another call whether
+	// its tool ran.
+	return failure.NewRetryable(failure.TypeDedicatedWorker, "the session was lost before this call", d, nil)
 }

@@ -72,9 +72,12 @@ func lookError(name string, err error, where string) error {
 		return Permanent("not-executable", fmt.Errorf(
 			"transport: server %q: %w: it is no file that this worker's user may execute; set its mode, or name another", name, err))
 	}
+	remedy := "give its full path, or set PATH in CommandOptions.Env"
+	if strings.ContainsRune(name, '/') {
+		remedy = "mind that it is relative to CommandOptions.Dir, the worker's directory by default, and that ~ is not expanded"
+	}
 	return Permanent("executable-not-found", fmt.Errorf(
-		"transport: no executable %q: %s; install it on this worker, give its full path, or set PATH in CommandOptions.Env%s",
-		name, where, slashHint(name)))
+		"transport: no executable %q: %s; install it on this worker, %s%s", name, where, remedy, slashHint(name)))
 }
 
 // slashHint helps with a whole command line given as the name.

@@ -29,11 +29,10 @@ func (c *child) drainStderr() {
 }
 
 func (c *child) log(level slog.Level, message, line string, more ...slog.Attr) {
-	attributes := append([]slog.Attr{
-		slog.String("command", c.name),
-		slog.Int("pid", c.pid()),
-		slog.String("line", line),
-	}, more...)
+	attributes := append([]slog.Attr{slog.String("command", c.name), slog.String("line", line)}, more...)
+	if pid := c.pid(); pid != 0 { // else the supervisor has not told it yet
+		attributes = append(attributes, slog.Int("pid", pid))
+	}
 	c.options.Logger.LogAttrs(context.Background(), level, message, attributes...)
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.temporal.io/sdk/workflow"
 
@@ -12,8 +14,12 @@ import (
 func Headline(ctx workflow.Context, url string) (text string, err error) {
 	err = toolset.With(ctx, toolset.Options{Server: "browser"},
 		func(ctx workflow.Context, browser *toolset.Toolset) error {
-			if _, err := browser.CallTool(ctx, "browser_navigate", map[string]any{"url": url}); err != nil {
+			opened, err := browser.CallTool(ctx, "browser_navigate", map[string]any{"url": url})
+			if err != nil {
 				return err
+			}
+			if opened.IsError { // what the tool itself says of a failure is a result
+				return errors.New("the page can't be opened")
 			}
 			page, err := browser.CallTool(ctx, "browser_snapshot", nil) // the same browser, the same page
 			if err != nil {

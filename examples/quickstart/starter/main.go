@@ -25,7 +25,7 @@ func run(ctx context.Context) error {
 	}
 	c, err := client.DialContext(ctx, options)
 	if err != nil {
-		return err
+		return fmt.Errorf("no Temporal server to be reached: start one (cd devserver && go run .) or set TEMPORAL_ADDRESS: %w", err)
 	}
 	defer c.Close()
 
@@ -34,7 +34,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("workflow %s has started; a worker is needed to run it\n", workflow.GetID())
+	fmt.Printf("workflow %s has started, and waits for a worker\n", workflow.GetID())
 	var answer quickstart.Answer
 	if err := workflow.Get(ctx, &answer); err != nil {
 		return err

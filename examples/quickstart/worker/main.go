@@ -70,7 +70,7 @@ func run(taskQueue, role string) error {
 	}
 	c, err := client.Dial(clientOptions)
 	if err != nil {
-		return err
+		return fmt.Errorf("no Temporal server to be reached: start one (cd devserver && go run .) or set TEMPORAL_ADDRESS: %w", err)
 	}
 	defer c.Close()
 	w := worker.New(c, taskQueue, options)
