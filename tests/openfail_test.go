@@ -81,7 +81,7 @@ func TestNoHost(t *testing.T) {
 	f, took := b.failToOpen(toolset.Options{Server: "nowhere", Session: workflow.ActivityOptions{
 		TaskQueue: b.taskQueue + "-nobody", ScheduleToStartTimeout: time.Second,
 	}})
-	checkOpenFailure(t, f, "nowhere", failure.ReasonNoHost, "1s", "registered", "Options.Session")
+	checkOpenFailure(t, f, "nowhere", failure.ReasonNoHost, "1s", b.taskQueue, "session.NewPlugin", "Options.Session")
 	if took > testTimeout/3 {
 		t.Errorf("it took %v", took)
 	}
