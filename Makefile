@@ -17,6 +17,9 @@ RACE := $(shell { [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)"
 export GOTOOLCHAIN := local
 TESTFLAGS ?= -count=1 -timeout=20m
 
+# The integration tests wait for others most of the time.
+WAITING := -parallel=6
+
 .PHONY: help
 help: ## Say what there is.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,9 +46,9 @@ test: server ## Run every test of every module; the integration tests with and w
 		(cd $$module && go test $(RACE) $(TESTFLAGS) ./...) || exit 1; \
 	done
 	@echo "==> test tests, with the workflow cache"
-	@cd tests && go test $(RACE) $(TESTFLAGS) ./...
+	@cd tests && go test $(RACE) $(TESTFLAGS) $(WAITING) ./...
 	@echo "==> test tests, replaying every workflow task"
-	@cd tests && go test $(RACE) $(TESTFLAGS) . -workflow-cache=0
+	@cd tests && go test $(RACE) $(TESTFLAGS) $(WAITING) . -workflow-cache=0
 
 .PHONY: bench
 bench: server ## Measure what a block costs beside a plain activity.
