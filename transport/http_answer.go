@@ -38,12 +38,7 @@ func (r *remote) answered(ctx, tracked context.Context, m message, request *http
 		text: textOf(response, body), otherSession: r.otherSession(request, response),
 		unusable: ok && (len(body) > limit || !isAnswer || a.rpc == nil && (a.id != m.id || !isMessage(body))),
 	}
-	v := re.judge(p)
-	if v.action == probe {
-		if v.action = lose; r.knows(ctx, request, "the server said that it does not know the session") {
-			v.action = pass
-		}
-	}
+	v := r.confirmed(ctx, tracked, request, re, re.judge(p))
 	if v.action == pass {
 		r.opened(tracked, m, response)
 		if a.rpc != nil {
@@ -52,6 +47,21 @@ func (r *remote) answered(ctx, tracked context.Context, m message, request *http
 		return jsonResponse(request, response.Header, body), nil
 	}
 	return nil, r.failed(tracked, v, r.describe(m, re, v, response, len(body) > limit))
+}
+
+// confirmed returns the verdict on a reply with probe decided by asking the server.
+func (r *remote) confirmed(ctx, tracked context.Context, request *http.Request, re reply, v verdict) verdict {
+	if v.action != probe {
+		return v
+	}
+	// First: if the session's end comes before its verdict, it ends the request from
+	// above, and this is what is known of it.
+	NoteFault(tracked, &Fault{Reason: v.reason, ToolRan: v.ran, Message: "the server " + re.told(r)})
+	if v.action = lose; r.knows(ctx, request, "the server said that it does not know the session") {
+		v.action = pass
+		NoteFault(tracked, nil)
+	}
+	return v
 }
 
 // textOf returns what a body says to people.

@@ -65,9 +65,8 @@ func (s *stream) hand(e event) []byte {
 	}
 	s.answered()
 	re := reply{status: http.StatusOK, rpc: a.rpc, answers: true}
-	if v := re.judge(s.remote.phase(s.of.message, s.request)); v.action == probe &&
-		!s.remote.knows(s.ctx, s.request, "the server said that it does not know the session") {
-		v.action = lose
+	v := re.judge(s.remote.phase(s.of.message, s.request))
+	if v = s.remote.confirmed(s.ctx, s.of.tracked, s.request, re, v); v.action == lose {
 		_ = s.remote.failed(s.of.tracked, v, &Fault{Message: "the server " + re.told(s.remote)})
 	}
 	e.data = encodeError(s.of.id, s.remote.toldError(a.rpc))
