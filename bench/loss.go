@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -28,19 +27,20 @@ const (
 	firstRetry    = time.Second
 )
 
-// losses are the rows of the table: what is done to which process.
+// lossRows are the rows of the table: what is done to which process, for each
+// transport.
 var lossRows = []struct {
 	reason failure.Reason
 	what   string
 	bound  time.Duration
-	do     func(hosts map[int]*exec.Cmd, host, mcpServer int) error
+	do     func(host, mcpServer int) error
 }{
 	{failure.ReasonServerGone, "the MCP server is killed", time.Second,
-		func(_ map[int]*exec.Cmd, _, mcpServer int) error { return kill(mcpServer, os.Kill) }},
+		func(_, mcpServer int) error { return kill(mcpServer, os.Kill) }},
 	{failure.ReasonWorkerStopped, "the worker is stopped", time.Second,
-		func(_ map[int]*exec.Cmd, host, _ int) error { return kill(host, os.Interrupt) }},
+		func(host, _ int) error { return kill(host, os.Interrupt) }},
 	{failure.ReasonHostLost, "the host is killed, another is alive", lossHeartbeat + firstRetry + time.Second,
-		func(_ map[int]*exec.Cmd, host, _ int) error { return kill(host, os.Kill) }},
+		func(host, _ int) error { return kill(host, os.Kill) }},
 }
 
 func kill(pid int, signal os.Signal) error {
@@ -58,56 +58,98 @@ type lossReport struct {
 	At      time.Time
 }
 
-func measureLosses(ctx context.Context, c client.Client, environ []string, n int) (err error) {
+// processes are the ones that a loss can befall, by process ID: two hosts, and the
+// server if it is over HTTP.
+type processes struct {
+	environ []string
+	http    bool
+	url     string
+	hosts   map[int]*exec.Cmd
+	server  *exec.Cmd
+}
+
+// complete starts what is missing.
+func (p *processes) complete(ctx context.Context) (err error) {
+	if p.http && p.server == nil {
+		if p.server, p.url, err = startRole(ctx, "http"); err != nil {
+			return err
+		}
+	}
+	for len(p.hosts) < 2 {
+		h, _, err := startRole(ctx, "host", append(p.environ, urlVariable+"="+p.url)...)
+		if err != nil {
+			return err
+		}
+		p.hosts[h.Process.Pid] = h
+	}
+	return nil
+}
+
+// lost notes which process a loss has ended.
+func (p *processes) lost(reason failure.Reason, host int) {
+	switch {
+	case reason != failure.ReasonServerGone:
+		_ = p.hosts[host].Wait()
+		delete(p.hosts, host)
+	case p.http: // the next server listens somewhere else
+		p.stop()
+	}
+}
+
+func (p *processes) stop() {
+	for pid, h := range p.hosts {
+		_ = h.Process.Kill()
+		_ = h.Wait()
+		delete(p.hosts, pid)
+	}
+	if p.server != nil {
+		_ = p.server.Process.Kill()
+		_ = p.server.Wait()
+		p.server = nil
+	}
+}
+
+func measureLosses(ctx context.Context, c client.Client, environ []string, n int) error {
 	w := worker.New(c, lossQueue, worker.Options{})
 	w.RegisterWorkflowWithOptions(awaitLoss, workflow.RegisterOptions{Name: "loss"})
 	if err := w.Start(); err != nil {
 		return err
 	}
 	defer w.Stop()
-	hosts := make(map[int]*exec.Cmd)
-	defer func() {
-		for _, h := range hosts {
-			_ = h.Process.Kill()
-			_ = h.Wait()
-		}
-	}()
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "loss\treason\ttool ran\tp50\tlongest\ttarget")
-	for _, row := range lossRows {
-		var taken []time.Duration
-		var last lossReport
-		for range n {
-			for len(hosts) < 2 {
-				h, err := startHost(ctx, environ)
+	fmt.Fprintln(table, "transport\tloss\treason\ttool ran\tp50\tlongest\ttarget")
+	for _, over := range []string{"stdio", "streamable HTTP"} {
+		p := &processes{environ: environ, http: over != "stdio", hosts: make(map[int]*exec.Cmd)}
+		defer p.stop()
+		for _, row := range lossRows {
+			var taken []time.Duration
+			var last lossReport
+			for range n {
+				if err := p.complete(ctx); err != nil {
+					return err
+				}
+				run, host, mcpServer, err := openToLose(ctx, c)
 				if err != nil {
 					return err
 				}
-				hosts[h.Process.Pid] = h
+				began := time.Now()
+				if err := row.do(host, mcpServer); err != nil {
+					return err
+				}
+				if err := run.Get(ctx, &last); err != nil {
+					return err
+				}
+				if last.Reason != row.reason {
+					return fmt.Errorf("%s: the workflow was told %q, not %q", row.what, last.Reason, row.reason)
+				}
+				taken = append(taken, last.At.Sub(began))
+				p.lost(row.reason, host)
 			}
-			run, host, mcpServer, err := openToLose(ctx, c)
-			if err != nil {
-				return err
-			}
-			began := time.Now()
-			if err := row.do(hosts, host, mcpServer); err != nil {
-				return err
-			}
-			if err := run.Get(ctx, &last); err != nil {
-				return err
-			}
-			if last.Reason != row.reason {
-				return fmt.Errorf("%s: the workflow was told %q, not %q", row.what, last.Reason, row.reason)
-			}
-			taken = append(taken, last.At.Sub(began))
-			if row.reason != failure.ReasonServerGone {
-				_ = hosts[host].Wait()
-				delete(hosts, host)
-			}
+			longest := percentile(taken, 100)
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t≤ %v %s\n", over, row.what, last.Reason, last.ToolRan,
+				millis(percentile(taken, 50)), millis(longest), row.bound, verdict(longest <= row.bound))
 		}
-		longest := percentile(taken, 100)
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t≤ %v %s\n", row.what, last.Reason, last.ToolRan,
-			millis(percentile(taken, 50)), millis(longest), row.bound, verdict(longest <= row.bound))
+		p.stop()
 	}
 	return table.Flush()
 }
@@ -169,28 +211,4 @@ func openToLose(ctx context.Context, c client.Client) (run client.WorkflowRun, h
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-}
-
-// startHost starts this program as a session host, and returns once it polls.
-func startHost(ctx context.Context, environ []string) (*exec.Cmd, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, self)
-	cmd.Env = append(append(os.Environ(), environ...), roleVariable+"=host")
-	cmd.Stderr = os.Stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		return nil, fmt.Errorf("the session host did not start: %w", err)
-	}
-	return cmd, nil
 }

@@ -56,15 +56,23 @@ func run(ctx context.Context, rounds, sessions, losses int) (err error) {
 	}
 	defer c.Close()
 
-	fmt.Printf("A block over an in-memory server, %d rounds:\n\n", rounds)
-	if err := measureSteps(ctx, c, rounds); err != nil {
+	all, stop, err := links(ctx)
+	if err != nil {
 		return err
 	}
-	fmt.Printf("\nAn idle session, of %d at once, MCP transport's own goroutines and buffers included:\n\n", sessions)
-	if err := weighSessions(ctx, c, sessions); err != nil {
+	defer stop()
+	for _, over := range all {
+		fmt.Printf("A block, %s, %d rounds:\n\n", over.name, rounds)
+		if err := measureSteps(ctx, c, over, rounds); err != nil {
+			return fmt.Errorf("%s: %w", over.name, err)
+		}
+		fmt.Println()
+	}
+	fmt.Printf("An idle session, of %d at once, on its host:\n\n", sessions)
+	if err := weighSessions(ctx, c, all, sessions); err != nil {
 		return err
 	}
-	fmt.Printf("\nFrom the loss to the caller's failure, over stdio, heartbeat timeout %v, %d times each:\n\n", lossHeartbeat, losses)
+	fmt.Printf("\nFrom the loss to the caller's failure, heartbeat timeout %v, %d times each:\n\n", lossHeartbeat, losses)
 	return measureLosses(ctx, c, server.Environ(), losses)
 }
 

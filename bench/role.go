@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,16 +16,24 @@ import (
 	"github.com/mcpsession/mcpsession/transport"
 )
 
-// roleVariable makes this program one of the processes that it starts: a session
-// host, or the MCP server that a host starts.
-const roleVariable = "MCPSESSION_BENCH_ROLE"
+const (
+	// roleVariable makes this program one of the processes that it starts: a session
+	// host, or an MCP server.
+	roleVariable = "MCPSESSION_BENCH_ROLE"
+	// urlVariable is where a host's sessions go; over stdio if there is none.
+	urlVariable = "MCPSESSION_BENCH_URL"
+)
 
 func playRole() {
 	transport.Lifeline()
 	var err error
 	switch role := os.Getenv(roleVariable); role {
-	case "mcp":
-		err = pidServer().Run(context.Background(), &mcp.StdioTransport{})
+	case "stdio":
+		err = benchServer().Run(context.Background(), &mcp.StdioTransport{})
+	case "http":
+		err = serve(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return benchServer() }, nil))
+	case "sse":
+		err = serve(mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return benchServer() }, nil))
 	case "host":
 		err = host()
 	default:
@@ -35,11 +45,26 @@ func playRole() {
 	}
 }
 
-// host holds sessions until it is interrupted.
-func host() error {
-	self, err := os.Executable()
+// serve prints the URL that it serves at.
+func serve(handler http.Handler) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
+	}
+	fmt.Printf("http://%s\n", l.Addr())
+	return http.Serve(l, handler)
+}
+
+// host holds sessions until it is interrupted.
+func host() error {
+	connect, err := overStdio()
+	if err != nil {
+		return err
+	}
+	if url := os.Getenv(urlVariable); url != "" {
+		connect = transport.HTTP(url, transport.WithHeaders(func(context.Context) (http.Header, error) {
+			return http.Header{hostHeader: {fmt.Sprint(os.Getpid())}}, nil
+		}))
 	}
 	options, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
@@ -51,12 +76,7 @@ func host() error {
 		return err
 	}
 	defer c.Close()
-	plugin, err := session.NewPlugin(session.Options{Servers: []session.Server{{
-		Name: "bench",
-		Connect: transport.CommandWithOptions(transport.CommandOptions{
-			Env: []string{roleVariable + "=mcp", fmt.Sprintf("HOST_PID=%d", os.Getpid())},
-		}, self),
-	}}})
+	plugin, err := session.NewPlugin(session.Options{Servers: []session.Server{{Name: "bench", Connect: connect}}})
 	if err != nil {
 		return err
 	}
@@ -68,19 +88,4 @@ func host() error {
 	<-worker.InterruptCh()
 	w.Stop()
 	return nil
-}
-
-// pidServer tells who it is and who holds it, and can be waited for.
-func pidServer() *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
-	mcp.AddTool(s, &mcp.Tool{Name: "pids"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{
-			Text: fmt.Sprintf("%s %d", os.Getenv("HOST_PID"), os.Getpid()),
-		}}}, nil, nil
-	})
-	mcp.AddTool(s, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-		<-ctx.Done()
-		return nil, nil, ctx.Err()
-	})
-	return s
 }

@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/mcpsession/mcpsession/session"
 	"github.com/mcpsession/mcpsession/toolset"
-	"github.com/mcpsession/mcpsession/transport"
 )
 
 const stepsQueue = "bench-steps"
@@ -51,10 +49,8 @@ var steps = []struct {
 	{"20 calls at once", 0},
 }
 
-func measureSteps(ctx context.Context, c client.Client, rounds int) error {
-	plugin, err := session.NewPlugin(session.Options{Servers: []session.Server{{
-		Name: "bench", Connect: transport.InMemory(func(transport.Argument) *mcp.Server { return echoServer() }),
-	}}})
+func measureSteps(ctx context.Context, c client.Client, over link, rounds int) error {
+	plugin, err := session.NewPlugin(session.Options{Servers: []session.Server{{Name: "bench", Connect: over.connect}}})
 	if err != nil {
 		return err
 	}
@@ -86,7 +82,7 @@ func measureSteps(ctx context.Context, c client.Client, rounds int) error {
 		p50 := percentile(taken[step.name], 50)
 		ratio := float64(p50) / float64(base)
 		target := ""
-		if step.target > 0 {
+		if step.target > 0 && over.target {
 			target = fmt.Sprintf("≤ %.2f %s", step.target, verdict(ratio <= step.target))
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%.2f\t%s\n", step.name, millis(p50), millis(percentile(taken[step.name], 95)), ratio, target)
@@ -147,19 +143,7 @@ func atOnce(ctx workflow.Context, start func() workflow.Future) error {
 	return nil
 }
 
-type echo struct {
-	Text string `json:"text"`
-}
-
 func plain(_ context.Context, in echo) (echo, error) { return in, nil }
-
-func echoServer() *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
-	mcp.AddTool(s, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in echo) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}}, nil, nil
-	})
-	return s
-}
 
 func percentile(d []time.Duration, p int) time.Duration {
 	if len(d) == 0 {

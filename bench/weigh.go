@@ -15,19 +15,17 @@ import (
 
 	"github.com/mcpsession/mcpsession/session"
 	"github.com/mcpsession/mcpsession/toolset"
-	"github.com/mcpsession/mcpsession/transport"
 )
 
 const weighQueue = "bench-weigh"
 
-// What an idle session may weigh besides its MCP transport.
-const (
-	heapTarget      = 250 << 10
-	goroutineTarget = 25
-)
+// weighTarget is what an idle session may weigh besides its MCP client.
+var weighTarget = weight{heap: 250 << 10, goroutines: 25}
 
 // weight is what a process holds.
 type weight struct{ heap, goroutines int64 }
+
+func (w weight) String() string { return fmt.Sprintf("%d KB, %d goroutines", w.heap>>10, w.goroutines) }
 
 func weighProcess() weight {
 	runtime.GC()
@@ -41,27 +39,31 @@ func (w weight) since(before weight, n int) weight {
 	return weight{(w.heap - before.heap) / int64(n), (w.goroutines - before.goroutines) / int64(n)}
 }
 
-func weighSessions(ctx context.Context, c client.Client, n int) error {
-	pair, err := weighPairs(ctx, n)
-	if err != nil {
-		return err
-	}
-	whole, err := weighBlocks(ctx, c, n)
-	if err != nil {
-		return err
-	}
-	own := weight{whole.heap - pair.heap, whole.goroutines - pair.goroutines}
+func weighSessions(ctx context.Context, c client.Client, all []link, n int) error {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\theap\tgoroutines")
-	fmt.Fprintf(table, "session, with the workflow's cache\t%d KB\t%d\n", whole.heap>>10, whole.goroutines)
-	fmt.Fprintf(table, "of it the in-memory client and server\t%d KB\t%d\n", pair.heap>>10, pair.goroutines)
-	fmt.Fprintf(table, "the session's own\t%d KB\t%d\n", own.heap>>10, own.goroutines)
-	fmt.Fprintf(table, "target\t≤ %d KB %s\t≤ %d %s\n", heapTarget>>10, verdict(own.heap <= heapTarget), goroutineTarget, verdict(own.goroutines <= goroutineTarget))
+	fmt.Fprintln(table, "transport\tsession, with the workflow's cache\tof it the MCP client\tthe session's own\ttarget")
+	for _, over := range all {
+		client, err := weighClients(ctx, over, n)
+		if err != nil {
+			return fmt.Errorf("%s: %w", over.name, err)
+		}
+		whole, err := weighBlocks(ctx, c, over, n)
+		if err != nil {
+			return fmt.Errorf("%s: %w", over.name, err)
+		}
+		own := weight{whole.heap - client.heap, whole.goroutines - client.goroutines}
+		target := ""
+		if over.target {
+			target = fmt.Sprintf("≤ %v %s", weighTarget, verdict(own.heap <= weighTarget.heap && own.goroutines <= weighTarget.goroutines))
+		}
+		fmt.Fprintf(table, "%s\t%v\t%v\t%v\t%s\n", over.name, whole, client, own, target)
+	}
 	return table.Flush()
 }
 
-// weighPairs weighs n MCP clients with their servers, without Temporal.
-func weighPairs(ctx context.Context, n int) (weight, error) {
+// weighClients weighs n MCP clients, and their servers if those are in memory,
+// without Temporal.
+func weighClients(ctx context.Context, over link, n int) (weight, error) {
 	before := weighProcess()
 	var sessions []*mcp.ClientSession
 	defer func() {
@@ -70,7 +72,7 @@ func weighPairs(ctx context.Context, n int) (weight, error) {
 		}
 	}()
 	for range n {
-		t, err := transport.InMemory(func(transport.Argument) *mcp.Server { return echoServer() })(ctx, nil)
+		t, err := over.connect(ctx, nil)
 		if err != nil {
 			return weight{}, err
 		}
@@ -84,10 +86,8 @@ func weighPairs(ctx context.Context, n int) (weight, error) {
 }
 
 // weighBlocks weighs n open blocks.
-func weighBlocks(ctx context.Context, c client.Client, n int) (weight, error) {
-	plugin, err := session.NewPlugin(session.Options{Servers: []session.Server{{
-		Name: "bench", Connect: transport.InMemory(func(transport.Argument) *mcp.Server { return echoServer() }),
-	}}})
+func weighBlocks(ctx context.Context, c client.Client, over link, n int) (weight, error) {
+	plugin, err := session.NewPlugin(session.Options{Servers: []session.Server{{Name: "bench", Connect: over.connect}}})
 	if err != nil {
 		return weight{}, err
 	}
