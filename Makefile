@@ -50,6 +50,32 @@ test: server ## Run every test of every module; the integration tests with and w
 	@echo "==> test tests, replaying every workflow task"
 	@cd tests && go test $(RACE) $(TESTFLAGS) $(WAITING) . -workflow-cache=0
 
+.PHONY: interop
+interop: server ## Run blocks against the MCP servers of others (with Node 20 and Python 3.10, or without their rows).
+	@echo "==> interop"
+	@cd tests && go test $(RACE) $(TESTFLAGS) $(WAITING) -v ./interop
+
+.PHONY: browser
+browser: server ## Run the browser example's tests: Playwright MCP drives Chromium.
+	@echo "==> browser"
+	@cd examples && go test $(RACE) $(TESTFLAGS) -v ./browser
+
+# How often make stress repeats the table.
+N ?= 30
+
+.PHONY: stress
+stress: server ## Repeat the table of crash points, N=30 times.
+	@echo "==> crash points, $(N) times"
+	@cd tests && go test $(RACE) -count=$(N) -timeout=0 -run TestCrashPoints ./crash
+
+# How long make soak lasts.
+SOAK ?= 10m
+
+.PHONY: soak
+soak: server ## Random workflows under random faults, for SOAK=10m; every answer is checked.
+	@echo "==> soak, $(SOAK)"
+	@cd tests && go test $(RACE) -count=1 -timeout=0 -v ./soak -soak=$(SOAK)
+
 .PHONY: bench
 bench: server ## Measure what a block costs beside a plain activity.
 	@cd bench && go run .

@@ -50,4 +50,7 @@ replace (
 	github.com/mcpsession/mcpsession/devserver/launch => ../devserver/launch
 )
 
-tool github.com/modelcontextprotocol/go-sdk/examples/server/memory
+tool (
+	github.com/modelcontextprotocol/go-sdk/examples/server/everything
+	github.com/modelcontextprotocol/go-sdk/examples/server/memory
+)
