@@ -6,28 +6,25 @@
 //
 // A block's session is held by one long activity on the host worker's task queue.
 // While it serves, a second worker in the same process polls the block's own queue
-// (package queue) for operations. One attempt goes through these steps; the right
-// column is what the next attempt finds when the process dies in between, and what
-// it then does.
+// (package queue) for operations. One attempt goes through these steps:
 //
-//	step                                     after a crash the next attempt finds
-//	1 read the past, decide                  nothing           → may open
-//	2 run the connector (holds nothing yet)  nothing           → may open
-//	3 mark may-be-open; see it by describe   may-be-open       → refuses: host-lost
-//	  (the activity ran before, no trace:
-//	  listen to the block's queue first)
-//	4 connect: transport, MCP handshake      may-be-open       → refuses: host-lost
-//	  (failed: mark cleared)                 cleared           → may open
-//	5 mark opened                            may-be-open, opened → refuses: host-lost
-//	6 serve operations                       opened            → refuses: host-lost
-//	7 end: cancel requests, close the        opened            → refuses: host-lost
-//	  server, answer close-session, report
+//	1 read the past, decide whether a session may be opened
+//	2 run the connector, which holds nothing yet
+//	3 mark may-be-open; see by describe that the server has it
+//	  (the activity ran before, no trace: listen to the block's queue first)
+//	4 connect: transport, MCP handshake (failed: mark cleared)
+//	5 mark opened
+//	6 serve operations
+//	7 end: cancel requests, close the server, answer close-session, report
+//
+// The next attempt finds the last marker that the server has. It may open where it
+// finds nothing, or cleared; after may-be-open and opened it refuses: host-lost.
 //
 // After the loss of its host there is no next attempt of the same activity, as
-// package toolset schedules it: Temporal tells the workflow of the heartbeat
-// timeout at once. Next attempts come after failures, panics and resets, and under
-// a retry policy of one's own. Where the host was lost before step 3, toolset.Open
-// schedules a new activity.
+// package toolset schedules it: its retry policy, also one of Options.Session,
+// names the heartbeat timeout as one that is not retried, so that Temporal tells
+// the workflow at once. Next attempts come after failures, panics and resets, and
+// where an interceptor of the workflow has given the activity another policy.
 //
 // An attempt that finds nothing although an attempt ran before it opens only once
 // its block asks for a session: a reset can have dropped the markers of a session
@@ -42,6 +39,38 @@
 // Whatever ends a session, requests under way are cancelled first, then the MCP
 // server is closed and waited for, in bounded time, and only then is the end
 // reported: who opens a new session meets no old one.
+//
+// # Crash by crash
+//
+// What comes of a host that is killed, by the step that it was in: the marker that
+// it leaves, and what an attempt does that comes next. Under toolset's policy none
+// comes, and the workflow sees what the table says all the same; where the attempt
+// would open, toolset.Open schedules a new activity. The last columns are how often
+// connector, MCP handshake and tool ran in all for a block that makes one call, and
+// what a server over HTTP keeps until it drops it by itself. No process of a server
+// is left, given transport.Lifeline.
+//
+//	step  killed                            leaves       next        the workflow sees         connector  handshake  tool  kept over HTTP
+//	1     before the connector              nothing      opens       nothing                   1          1          1     nothing
+//	2     after the connector               nothing      opens       nothing                   2          1          1     nothing
+//	3     marker written, not confirmed     may-be-open  refuses     OpenFailure, host-lost    1          0          0     nothing
+//	3     marker confirmed                  may-be-open  refuses     OpenFailure, host-lost    1          0          0     nothing
+//	4     in the handshake                  may-be-open  refuses     OpenFailure, host-lost    1          1          0     the session
+//	4     handshake failed, marker cleared  cleared      opens       nothing                   2          2          1     nothing
+//	4     after the handshake               may-be-open  refuses     OpenFailure, host-lost    1          1          0     the session
+//	5     opened sent, not acknowledged     opened       refuses     OpenFailure, host-lost    1          1          0     the session
+//	5     opened acknowledged               opened       refuses     OpenFailure, host-lost    1          1          0     the session
+//	6     before its worker polls           opened       refuses     OpenFailure, host-lost    1          1          0     the session
+//	6     while a call runs                 opened       refuses     call: host-lost, unknown  1          1          1     the session
+//	6     call ran, completion not sent     opened       refuses     call: host-lost, unknown  1          1          1     the session
+//	7     while closing                     opened       refuses     Close: host-lost          1          1          1     nothing
+//	7     closed, nobody told               opened       refuses     Close: host-lost          1          1          1     nothing
+//	7     closed, the block told            opened       refuses     nothing                   1          1          1     nothing
+//	7     closed, the activity completed    nothing      none comes  nothing                   1          1          1     nothing
+//
+// The table is that of TestCrashPoints in tests/crash, which kills a host at each
+// point. Where Open fails no tool ran. "Unknown" is whether the tool of the call
+// ran, as the failure has it.
 //
 // # Operations
 //
