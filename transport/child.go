@@ -43,13 +43,14 @@ func (c *command) start(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		return nil, startError(c.name, c.executable, err)
 	}
+	c.server.Store(server)
 	go server.drainStderr()
 	if err := server.lifeline.awaitServer(ctx); err != nil {
 		server.abandon()
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, startError(c.name, c.executable, fmt.Errorf("%w%s", err, server.lastWords()))
+		return nil, startError(c.name, c.executable, fmt.Errorf("%w%s", err, after("; ", server.lastWords())))
 	}
 	return server.serve(ctx)
 }

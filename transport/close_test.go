@@ -206,3 +206,36 @@ func TestCloseDuringConnect(t *testing.T) {
 		})
 	}
 }
+
+// A server that exits with a status when it is closed has ended as it should: Close
+// says nothing of it, and the log has it.
+func TestExitStatusAtClose(t *testing.T) {
+	t.Parallel()
+	for name, change := range lifelines() {
+		for exit, logs := range map[string]string{"exit 0": "", "exit 7": "exited with status 7", "kill -9 $$": "was ended by signal 9 (killed)"} {
+			t.Run(name+"/"+exit, func(t *testing.T) {
+				t.Parallel()
+				var logged recorder
+				server := watched(t, change(transport.CommandWithOptions(transport.CommandOptions{
+					Logger: logged.logger(), CloseTimeout: patience,
+				}, "sh", "-c", "cat >/dev/null; "+exit)))
+				if _, err := server.Connect(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if err := server.Close(); err != nil {
+					t.Errorf("close: %v", err)
+				}
+				if server.Cause() != nil {
+					t.Errorf("the cause is %v", server.Cause())
+				}
+				var lines []string
+				for _, e := range logged.entries(t, "WARN") {
+					lines = append(lines, e.Line)
+				}
+				if got := strings.Join(lines, "; "); got != logs {
+					t.Errorf("the log has %q, want %q", got, logs)
+				}
+			})
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -38,9 +39,10 @@ type CommandOptions struct {
 	Dir string
 
 	// Logger gets each line that the server writes to stderr, at level Info
-	// with the attributes command, pid and line, and some of the lines on its
-	// stdout that are no messages, at level Warn. The default is
-	// [slog.Default], asked at the start of each server.
+	// with the attributes command, pid and line, and at level Warn some of the
+	// lines on its stdout that are no messages, and the exit status of one that
+	// was closed, if it is not 0. The default is [slog.Default], asked at the start
+	// of each server.
 	Logger *slog.Logger
 
 	// StderrTail is how many bytes of the end of stderr a server's
@@ -116,6 +118,16 @@ type command struct {
 	args       []string
 	env        *environment
 	supervised bool // whether Lifeline stands between this process and the server
+
+	server atomic.Pointer[child] // nil before Connect has started it
+}
+
+// LastWords implements [Outspoken].
+func (c *command) LastWords() string {
+	if server := c.server.Load(); server != nil {
+		return server.lastWords()
+	}
+	return ""
 }
 
 // Connect implements [mcp.Transport]: it starts the server.

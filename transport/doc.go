@@ -75,8 +75,11 @@
 // logged or told; values of the base set, and of less than six bytes, are not,
 // nor is a value that the server prints encoded or in part.
 //
-// What it writes to stdout must be messages, one a line. Lines that are none are
-// skipped and logged, since many servers greet there.
+// What it writes to stdout must be messages, one a line, or a batch of them. Lines
+// that are none are skipped and logged, since many servers greet there; an answer
+// that can't be read, or that has no request, is no answer, and its call ends by
+// its CallTimeout. A message over [CommandOptions.MaxMessage] ends the connection as
+// soon as it is over it. What is kept of all that a server writes is bounded.
 //
 // # What an answer over HTTP means
 //

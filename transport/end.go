@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -35,7 +36,12 @@ func (c *child) run() {
 	_ = c.connection.Connection.Close()
 	awaitAll(c.stdoutDrained, c.stderrDrained)
 
-	c.cause, c.closeErr = c.verdict(killed, c.exitStatus())
+	status := c.exitStatus()
+	if c.asked && status != (exitStatus{known: true}) {
+		// No error of Close: the server is gone, as it was to be.
+		c.log(slog.LevelWarn, "MCP server did not exit with status 0 when it was closed", status.String())
+	}
+	c.cause, c.closeErr = c.verdict(killed, status)
 	c.lifeline.close()
 }
 
@@ -112,19 +118,27 @@ func (c *child) verdict(killed bool, status exitStatus) (cause, closeErr error) 
 	default:
 		text = status.String()
 	}
-	return fmt.Errorf("%s %s%s", c.name, text, c.lastWords()), closeErr
+	return fmt.Errorf("%s %s%s", c.name, text, after("; ", c.lastWords())), closeErr
 }
 
 // lastWords is what the server said itself, quoted so that it can't be taken for
 // ours.
 func (c *child) lastWords() string {
 	if said := c.tail.String(); said != "" {
-		return fmt.Sprintf("; the end of its stderr: %q", said)
+		return fmt.Sprintf("the end of its stderr: %q", said)
 	}
 	if said := c.noise.String(); said != "" {
-		return fmt.Sprintf("; the last line on its stdout that was no message: %q", said)
+		return fmt.Sprintf("the last line on its stdout that was no message: %q", said)
 	}
 	return ""
+}
+
+// after returns the text behind a mark; nothing when there is no text.
+func after(mark, text string) string {
+	if text == "" {
+		return ""
+	}
+	return mark + text
 }
 
 // awaitAll waits for streams to be drained. Only a logger that hangs can make

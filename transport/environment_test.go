@@ -13,7 +13,7 @@ import (
 )
 
 // A server gets the base set, what is named, and nothing else of the worker's
-// environment.
+// environment. (C22)
 func TestEnvironment(t *testing.T) {
 	t.Setenv("HOME", "/home/of-the-worker")
 	t.Setenv("LANG", "C.UTF-8")
@@ -120,7 +120,7 @@ func TestEnvironmentIsReadAtEachStart(t *testing.T) {
 }
 
 // A relative command with a slash is meant relative to Dir, a bare name is
-// looked up in the server's own PATH.
+// looked up in the server's own PATH. (C22)
 func TestDirectoryAndLookup(t *testing.T) {
 	t.Parallel()
 	for name, change := range lifelines() {

@@ -30,6 +30,7 @@ func (r *remote) answered(ctx, tracked context.Context, m message, request *http
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(limit)+1))
 	if err != nil && ok {
+		r.noteUnfinished(p, tracked, response, textOf(response, body))
 		return nil, r.unanswered(ctx, tracked, p, request, true, err)
 	}
 	a, isAnswer := parseAnswer(body)
@@ -43,10 +44,27 @@ func (r *remote) answered(ctx, tracked context.Context, m message, request *http
 		r.opened(tracked, m, response)
 		if a.rpc != nil {
 			body = encodeError(m.id, r.toldError(a.rpc))
+			// The SDK would keep an id that comes with an error. It is of a session that
+			// the server has refused, and the next request, such as the initialize after
+			// a refused server/discover, would be one of that session.
+			response.Header.Del(sessionHeader)
 		}
 		return jsonResponse(request, response.Header, body), nil
 	}
 	return nil, r.failed(tracked, v, r.describe(m, re, v, response, len(body) > limit))
+}
+
+// noteUnfinished notes of the handshake what has come of an answer that is not
+// whole, for the case that no more comes in time.
+func (r *remote) noteUnfinished(p phase, tracked context.Context, response *http.Response, said string) {
+	if p != opening {
+		return
+	}
+	NoteFault(tracked, &Fault{
+		Reason: failure.ReasonNoAnswer, ToolRan: failure.RanNo, Peer: r.told(said),
+		Message: fmt.Sprintf("the server has begun to answer, with HTTP %d %s and content type %q, but the answer is not whole",
+			response.StatusCode, http.StatusText(response.StatusCode), r.told(response.Header.Get("Content-Type"))),
+	})
 }
 
 // confirmed returns the verdict on a reply with probe decided by asking the server.

@@ -15,6 +15,7 @@ import (
 type calling struct {
 	message
 	tracked  context.Context
+	response *http.Response // the first, in whose body it was to come
 	answered bool
 }
 
@@ -25,6 +26,8 @@ func newCallStream(r *remote, ctx context.Context, release context.CancelFunc, t
 		next: (*stream).nextOfCall, of: &calling{message: m, tracked: tracked},
 	}
 	s.attach(response)
+	s.of.response = response
+	r.noteUnfinished(r.phase(m, request), tracked, response, "")
 	return s
 }
 
@@ -53,19 +56,24 @@ func (s *stream) nextOfCall() {
 // hand returns an event as the SDK gets it, and sees whether it is the answer.
 func (s *stream) hand(e event) []byte {
 	a, ok := parseAnswer(e.data)
+	phase := s.remote.phase(s.of.message, s.request)
 	// An error for nobody in particular is for this call: it is its stream.
-	if mine := a.id == s.of.id || a.rpc != nil && !a.id.IsValid(); !ok || !mine || a.rpc == nil {
+	mine := ok && (a.id == s.of.id || a.rpc != nil && !a.id.IsValid())
+	if !mine {
+		s.remote.noteUnfinished(phase, s.of.tracked, s.of.response, string(e.data))
+	}
+	if !mine || a.rpc == nil {
 		if !e.isMessage() {
 			return nil
 		}
-		if ok && mine {
-			s.answered()
+		if mine {
+			s.answered(phase)
 		}
 		return e.appendTo(s.out[:0])
 	}
-	s.answered()
+	s.answered(phase)
 	re := reply{status: http.StatusOK, rpc: a.rpc, answers: true}
-	v := re.judge(s.remote.phase(s.of.message, s.request))
+	v := re.judge(phase)
 	if v = s.remote.confirmed(s.ctx, s.of.tracked, s.request, re, v); v.action == lose {
 		_ = s.remote.failed(s.of.tracked, v, &Fault{Message: "the server " + re.told(s.remote)})
 	}
@@ -73,8 +81,11 @@ func (s *stream) hand(e event) []byte {
 	return e.appendTo(s.out[:0])
 }
 
-func (s *stream) answered() {
+func (s *stream) answered(p phase) {
 	s.of.answered = true
+	if p == opening {
+		NoteFault(s.of.tracked, nil) // it is whole
+	}
 	s.remote.inFlight.remove(s.of.id)
 }
 
@@ -107,7 +118,8 @@ func (s *stream) broke(err error) {
 	} else {
 		fault = s.remote.unanswered(s.ctx, s.of.tracked, phase, s.request, true, errors.New(endOf(err)))
 	}
-	s.answered()
+	s.of.answered = true
+	s.remote.inFlight.remove(s.of.id)
 	answer := event{data: encodeError(s.of.id, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fault.Error()})}
 	s.out, s.over = answer.appendTo(s.out[:0]), io.EOF
 }

@@ -50,7 +50,7 @@ func (r *remote) describe(m message, re reply, v verdict, response *http.Respons
 		}
 	case failure.ReasonNoAnswer:
 		said = ""
-		remedy = fmt.Sprintf(" with content type %q, which holds no JSON-RPC answer to the request", response.Header.Get("Content-Type"))
+		remedy = fmt.Sprintf(" with content type %q, which holds no JSON-RPC answer to the request", r.told(response.Header.Get("Content-Type")))
 		if tooLarge {
 			remedy = fmt.Sprintf(" with more than %d bytes; let it send less", DefaultMaxMessage)
 		}

@@ -34,11 +34,6 @@ func (r *remote) follow(request *http.Request) *http.Response {
 
 // nextNotice reads the standalone stream.
 func (s *stream) nextNotice() {
-	select {
-	case <-s.opening:
-	case <-s.ctx.Done():
-		return
-	}
 	if s.events == nil {
 		s.wait()
 		if s.ctx.Err() == nil {

@@ -14,6 +14,9 @@ const (
 	// stream has lived longer than that.
 	reopenPause    = time.Second
 	maxReopenPause = 30 * time.Second
+	// minReopenPause is the least that a server may ask for: one that asks for
+	// less, and ends each stream at once, would keep its client busy.
+	minReopenPause = 50 * time.Millisecond
 )
 
 // A stream is what the MCP SDK reads events from. To the SDK it never breaks: what
@@ -47,6 +50,13 @@ type stream struct {
 
 // Read implements [io.Reader].
 func (s *stream) Read(p []byte) (int, error) {
+	if s.opening != nil {
+		select {
+		case <-s.opening: // until then the stream is not the reader's
+		case <-s.ctx.Done():
+			return 0, context.Cause(s.ctx)
+		}
+	}
 	for len(s.out) == 0 {
 		switch {
 		case s.over != nil:
@@ -84,7 +94,7 @@ func (s *stream) take(e event) {
 		s.lastID = e.id
 	}
 	if e.retry > 0 {
-		s.retry = e.retry
+		s.retry = max(e.retry, minReopenPause)
 	}
 }
 

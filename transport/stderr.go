@@ -1,9 +1,9 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
-	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -41,30 +41,32 @@ type tail struct {
 	limit int
 
 	mu   sync.Mutex
-	text string
+	text []byte // a little more than that, so that it is not moved for each line
 }
 
 func (t *tail) add(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.text += line + "\n"
-	excess := len(t.text) - 1 - t.limit // without the last line's end
-	if excess <= 0 {
-		return
+	t.text = append(append(t.text, line...), '\n')
+	if keep := t.limit + 2; len(t.text) > 4*keep {
+		t.text = append(t.text[:0], t.text[len(t.text)-keep:]...)
 	}
-	// Begin with a whole line, or else with a whole character.
-	if end := strings.IndexByte(t.text[excess-1:len(t.text)-1], '\n'); end >= 0 {
-		t.text = t.text[excess+end:]
-		return
-	}
-	for excess < len(t.text) && !utf8.RuneStart(t.text[excess]) {
-		excess++
-	}
-	t.text = t.text[excess:]
 }
 
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.TrimSuffix(t.text, "\n")
+	text := bytes.TrimSuffix(t.text, []byte{'\n'})
+	excess := len(text) - t.limit
+	if excess <= 0 {
+		return string(text)
+	}
+	// Begin with a whole line, or else with a whole character.
+	if end := bytes.IndexByte(text[excess-1:], '\n'); end >= 0 {
+		return string(text[excess+end:])
+	}
+	for excess < len(text) && !utf8.RuneStart(text[excess]) {
+		excess++
+	}
+	return string(text[excess:])
 }

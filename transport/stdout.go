@@ -20,7 +20,8 @@ var (
 
 // forwardMessages hands the server's messages on to sink, one line each, until
 // its stdout ends. Lines that are no messages it skips: many servers greet, or
-// print a log, where only messages may be. It goes on reading after the
+// print a log, where only messages may be. A message over the limit is the end,
+// since the call that it may answer can't be told. It goes on reading after the
 // connection was closed, so that a server that has something left to write on
 // its way out isn't held up.
 func (c *child) forwardMessages(sink *io.PipeWriter) {
@@ -39,11 +40,15 @@ func (c *child) forwardMessages(sink *io.PipeWriter) {
 				c.options.MaxMessage)
 			c.life.lose(fault)
 			_ = sink.CloseWithError(fmt.Errorf("transport: %s %w", c.name, fault))
-		case !cut && isMessage(line):
-			// The error says that nobody reads any more.
-			_, _ = sink.Write(append(line, '\n'))
-		case len(bytes.TrimSpace(line)) > 0:
-			c.skipped(line, cut)
+		default:
+			messages := messagesOf(line, cut)
+			for _, message := range messages {
+				// The error says that nobody reads any more.
+				_, _ = sink.Write(append(message, '\n'))
+			}
+			if len(messages) == 0 && len(bytes.TrimSpace(line)) > 0 {
+				c.skipped(line, cut)
+			}
 		}
 	}
 }
@@ -55,26 +60,37 @@ func looksLikeMessage(line []byte) bool {
 	return len(line) > 0 && (line[0] == '{' || line[0] == '[')
 }
 
-// isMessage tells whether the SDK will take the line: a JSON-RPC message, or a
-// batch of them as older servers may send. To the SDK anything else is the end
-// of the connection, also a line of a JSON log.
-func isMessage(line []byte) bool {
-	if !looksLikeMessage(line) {
-		return false
-	}
-	if _, err := jsonrpc.DecodeMessage(line); err == nil {
-		return true
+// messagesOf returns the messages of a line: one, those of a batch, which older
+// servers may send, or none. The SDK gets those of a batch one by one: a batch of
+// two notices would be the end of the connection to it.
+func messagesOf(line []byte, cut bool) []json.RawMessage {
+	switch {
+	case cut || !looksLikeMessage(line):
+		return nil
+	case isMessage(line):
+		return []json.RawMessage{line}
 	}
 	var batch []json.RawMessage
 	if json.Unmarshal(line, &batch) != nil {
-		return false
+		return nil
 	}
 	for _, message := range batch {
-		if _, err := jsonrpc.DecodeMessage(message); err != nil {
-			return false
+		if !isMessage(message) {
+			return nil
 		}
 	}
-	return len(batch) > 0
+	return batch
+}
+
+// isMessage tells whether the SDK will take the line: JSON-RPC, and nothing after
+// it. To the SDK anything else is the end of the connection, also a line of a JSON
+// log.
+func isMessage(line []byte) bool {
+	if !looksLikeMessage(line) || !json.Valid(line) {
+		return false
+	}
+	_, err := jsonrpc.DecodeMessage(line)
+	return err == nil
 }
 
 const (

@@ -3,8 +3,10 @@ package transport
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -46,6 +48,32 @@ func TestLineReader(t *testing.T) {
 	}
 }
 
+// A line that is too long is returned as soon as that is known, also if it never
+// ends.
+func TestLineWithoutEnd(t *testing.T) {
+	t.Parallel()
+	in, out := io.Pipe()
+	defer func() { _ = out.Close() }()
+	told := make(chan struct{})
+	go func() {
+		_, _ = io.WriteString(out, strings.Repeat("x", 5000))
+		select {
+		case <-told:
+			_, _ = io.WriteString(out, "and the rest\nnext\n")
+		case <-time.After(10 * time.Second):
+			_ = out.CloseWithError(errors.New("the line was not returned before its end"))
+		}
+	}()
+	lines := newLineReader(in, 10)
+	if text, cut, err := lines.next(); string(text) != strings.Repeat("x", 10) || !cut || err != nil {
+		t.Errorf("the line is %q, cut %v, %v", text, cut, err)
+	}
+	close(told)
+	if text, cut, err := lines.next(); string(text) != "next" || cut || err != nil {
+		t.Errorf("the line after it is %q, cut %v, %v", text, cut, err)
+	}
+}
+
 func TestTail(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -61,6 +89,8 @@ func TestTail(t *testing.T) {
 		{2, []string{"one", "two"}, "wo"},
 		{4, []string{"", "äöü"}, "öü"},
 		{3, []string{"äöü"}, "ü"},
+		{5, slices.Repeat([]string{"one"}, 1000), "one"},
+		{7, slices.Repeat([]string{"one"}, 1000), "one\none"},
 	} {
 		tail := &tail{limit: test.limit}
 		for _, line := range test.lines {

@@ -64,6 +64,18 @@ type Watched interface {
 	Close() error
 }
 
+// An Outspoken transport knows what the server behind it has said besides its
+// messages. A session whose handshake takes too long asks for it: such a server
+// often waits for something, and says for what.
+type Outspoken interface {
+	Watched
+
+	// LastWords is what the server said last, quoted, after a word on where; empty
+	// when it said nothing. It may be asked at any time, is bounded in length, and
+	// holds no secret that the connector was given.
+	LastWords() string
+}
+
 // A PermanentError is one that a retry of the same attempt cannot mend, such as
 // an executable that does not exist. A session activity that meets one fails at
 // once, as an OpenFailure with this reason.
