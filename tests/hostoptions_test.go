@@ -2,11 +2,9 @@ package tests
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -52,40 +50,6 @@ func TestLimitsOfTheHostAreNotTheBlocks(t *testing.T) {
 		WorkerActivitiesPerSecond:          0.1,
 		TaskQueueActivitiesPerSecond:       0.1,
 	}, manyCalls, stdio("counter"))
-	var got string
-	if err := b.start().Get(b.ctx, &got); err != nil {
-		t.Fatal(err)
-	}
-	if got != "20" {
-		t.Errorf("the counter is %q", got)
-	}
-}
-
-// A worker that is one version of a deployment holds sessions, and the block's own
-// queue, which no version has, serves them to the workflow that is pinned to it.
-func TestHostOfAVersionedDeployment(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	version := worker.WorkerDeploymentVersion{DeploymentName: b.taskQueue, BuildID: "v1"}
-	plugin, err := session.NewPlugin(session.Options{Servers: []session.Server{stdio("counter")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := worker.New(b.client, b.taskQueue, worker.Options{
-		Plugins:           []worker.Plugin{plugin},
-		DeploymentOptions: worker.DeploymentOptions{UseVersioning: true, Version: version},
-	})
-	w.RegisterWorkflowWithOptions(manyCalls, workflow.RegisterOptions{Name: "test", VersioningBehavior: workflow.VersioningBehaviorPinned})
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.Stop)
-	deployment := b.client.WorkerDeploymentClient().GetHandle(version.DeploymentName)
-	var last error
-	b.eventually(fmt.Sprintf("version %v is the current one", version), func() bool {
-		_, last = deployment.SetCurrentVersion(b.ctx, client.WorkerDeploymentSetCurrentVersionOptions{BuildID: version.BuildID})
-		return last == nil
-	})
 	var got string
 	if err := b.start().Get(b.ctx, &got); err != nil {
 		t.Fatal(err)
