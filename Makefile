@@ -46,7 +46,8 @@ test: server ## Run every test of every module; the integration tests with and w
 		(cd $$module && go test $(RACE) $(TESTFLAGS) ./...) || exit 1; \
 	done
 	@echo "==> test tests, with the workflow cache"
-	@cd tests && go test $(RACE) $(TESTFLAGS) $(WAITING) ./...
+	@cd tests && go test $(RACE) $(TESTFLAGS) $(WAITING) -p=1 $$(go list ./... | grep -v /crash)
+	@cd tests && go test $(RACE) $(TESTFLAGS) ./crash
 	@echo "==> test tests, replaying every workflow task"
 	@cd tests && go test $(RACE) $(TESTFLAGS) $(WAITING) . -workflow-cache=0
 
