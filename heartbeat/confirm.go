@@ -46,7 +46,7 @@ func Confirm(ctx context.Context, describe Describe, info activity.Info, marker 
 		switch {
 		case errors.Is(err, ErrDescribeDenied), errors.Is(err, ErrNotPending):
 			return false, err
-		case err == nil && pending.GetAttempt() == info.Attempt && shows(pending, marker):
+		case err == nil && pending.GetAttempt() == info.Attempt && shows(pending, marker, info.Attempt):
 			return hadRunBefore(pending, info), nil
 		case err == nil:
 			err = fmt.Errorf("the server does not show the marker %s yet", marker)
@@ -58,6 +58,16 @@ func Confirm(ctx context.Context, describe Describe, info activity.Info, marker 
 			pause = min(2*pause, longestPause)
 		}
 	}
+}
+
+// RanBefore asks once whether an attempt of the activity came before the one of
+// info. The attempt's own number does not tell after an operator's reset.
+func RanBefore(ctx context.Context, describe Describe, info activity.Info) (bool, error) {
+	pending, err := describe.find(ctx, info)
+	if err != nil {
+		return false, err
+	}
+	return hadRunBefore(pending, info), nil
 }
 
 // find returns the attempt of info as the server lists it.
@@ -86,19 +96,20 @@ func (describe Describe) find(ctx context.Context, info activity.Info) (*workflo
 	return nil, ErrNotPending
 }
 
-// shows reports whether the pending activity's heartbeat details are marker, or
-// are there and can't be read.
-func shows(pending *workflowpb.PendingActivityInfo, marker Marker) bool {
-	payloads := pending.GetHeartbeatDetails().GetPayloads()
-	if len(payloads) == 0 {
+// shows reports whether the pending activity's heartbeat details are marker as the
+// attempt wrote it, or are there and can't be read.
+func shows(pending *workflowpb.PendingActivityInfo, marker Marker, attempt int32) bool {
+	payloads := pending.GetHeartbeatDetails()
+	if len(payloads.GetPayloads()) == 0 {
 		return false
 	}
-	if !isPlain(payloads[0]) {
+	if !isPlain(payloads.GetPayloads()[0]) {
 		return pending.GetLastHeartbeatTime() != nil
 	}
 	var found Marker
-	err := converter.GetDefaultDataConverter().FromPayload(payloads[0], &found)
-	return err == nil && found == marker
+	var author Author
+	err := converter.GetDefaultDataConverter().FromPayloads(payloads, &found, &author)
+	return err == nil && found == marker && author.Attempt == attempt
 }
 
 func isPlain(payload *commonpb.Payload) bool {

@@ -73,6 +73,15 @@ func encrypted(p *workflowpb.PendingActivityInfo) {
 	}
 }
 
+// byAnother is the marker of another attempt.
+func byAnother(p *workflowpb.PendingActivityInfo) {
+	author, err := converter.GetDefaultDataConverter().ToPayload(heartbeat.Author{Attempt: p.Attempt + 1})
+	if err != nil {
+		panic(err)
+	}
+	p.HeartbeatDetails.Payloads[1] = author
+}
+
 func failedBefore(p *workflowpb.PendingActivityInfo) { p.LastFailure = &failurepb.Failure{} }
 
 // scheduledAgain is all that a reset during a retry's backoff leaves to be seen.
@@ -95,6 +104,7 @@ func TestConfirm(t *testing.T) {
 		"at once":               {1, answers{shown(1, heartbeat.MayBeOpen)}, false, "", nil},
 		"after a stale answer":  {1, answers{shown(1, ""), shown(1, heartbeat.MayBeOpen)}, false, "", nil},
 		"another marker first":  {2, answers{shown(2, heartbeat.Cleared), shown(2, heartbeat.MayBeOpen)}, true, "", nil},
+		"another's marker":      {1, answers{shown(1, heartbeat.MayBeOpen, byAnother)}, false, "does not show the marker", context.DeadlineExceeded},
 		"an older attempt":      {2, answers{shown(1, heartbeat.MayBeOpen), shown(2, heartbeat.MayBeOpen)}, true, "", nil},
 		"a fault that passes":   {1, answers{fails(serviceerror.NewUnavailable("x")), shown(1, heartbeat.MayBeOpen)}, false, "", nil},
 		"reset to attempt 1":    {1, answers{shown(1, heartbeat.MayBeOpen, failedBefore)}, true, "", nil},

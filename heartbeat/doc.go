@@ -23,7 +23,9 @@
 //	may-be-open, opened           no: host-lost
 //	what it can't decode          no: host-lost
 //
-// [Decide] is this table and the only place that decides.
+// [Decide] is this table and the only place that decides. Cleared is written by an
+// attempt that was let open. One that gives up before puts back what it found: it
+// can't say for the attempts before it that they hold no session.
 //
 // # One writer
 //
@@ -38,8 +40,11 @@
 // # Clocks
 //
 //   - Interval, a third of the heartbeat timeout and at most 20 s: when the next
-//     beat is due.
-//   - The beat's own deadline: how long one call may take.
+//     beat is due. After one that failed it is due much sooner, so that a single
+//     one without an answer does not end the lease.
+//   - The beat's own deadline, an interval too, or half of the time that is left to
+//     write a marker: how long one call may take, with what a codec takes to encode
+//     the marker.
 //   - The lease: the host owns the session until a heartbeat timeout has passed
 //     since it *sent* the last beat that was acknowledged. The server counts from
 //     when the beat arrived, which is later, so the host gives up first. It is

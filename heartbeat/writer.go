@@ -183,20 +183,31 @@ func (w *Writer) run() {
 	next := time.NewTimer(w.interval)
 	defer next.Stop()
 	for {
+		var err error
 		select {
 		case <-w.stopping.Done():
 			return
 		case <-w.disowned:
 			return
 		case <-next.C:
-			_ = w.beat(w.stopping, marker)
+			err = w.beat(w.stopping, marker)
 		case r := <-w.requests:
 			marker = r.marker
-			r.done <- w.beatUntilAcknowledged(r.ctx, marker)
+			err = w.beatUntilAcknowledged(r.ctx, marker)
+			r.done <- err
+		}
+		if err != nil {
+			// One that got no answer has taken an interval already: after another
+			// one the lease would be over.
+			next.Reset(w.retryPause())
+			continue
 		}
 		next.Reset(w.interval)
 	}
 }
+
+// retryPause is how long after a beat that failed the next one is due.
+func (w *Writer) retryPause() time.Duration { return w.interval / 10 }
 
 func (w *Writer) beatUntilAcknowledged(ctx context.Context, marker Marker) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -213,11 +224,22 @@ func (w *Writer) beatUntilAcknowledged(ctx context.Context, marker Marker) error
 			return ErrStopped
 		case <-pause.C:
 		}
-		if err = w.beat(ctx, marker); err == nil {
+		if err = w.tryBeat(ctx, marker); err == nil {
 			return nil
 		}
-		pause.Reset(w.interval / 10)
+		pause.Reset(w.retryPause())
 	}
+}
+
+// tryBeat is beat, which takes half of the time that ctx has left at most: one that
+// hangs must leave time for another.
+func (w *Writer) tryBeat(ctx context.Context, marker Marker) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer cancel()
+	}
+	return w.beat(ctx, marker)
 }
 
 // beat sends one heartbeat. A nil error means that the server has it.

@@ -161,6 +161,50 @@ func TestLeaseEndsWithoutAcknowledgement(t *testing.T) {
 	})
 }
 
+// A marker whose first beat gets no answer is sent again while Mark has time.
+func TestMarkIsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &mockServer{answer: func(n int) error {
+			if n == 1 {
+				return errSilent
+			}
+			return nil
+		}}
+		w := newWriter(m)
+		w.Start()
+		defer w.Stop()
+		ctx, cancel := context.WithTimeout(t.Context(), timeout/3)
+		defer cancel()
+		if err := w.Mark(ctx, heartbeat.Opened); err != nil {
+			t.Errorf("after %d beats: %v", len(m.seen()), err)
+		}
+	})
+}
+
+// A beat that gets no answer is followed by another before the lease ends: it takes
+// more than one to lose a session.
+func TestOneBeatWithoutAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &mockServer{answer: func(n int) error {
+			if n%2 == 0 {
+				return errSilent
+			}
+			return nil
+		}}
+		w := newWriter(m)
+		w.Start()
+		defer w.Stop()
+		if err := w.Mark(t.Context(), heartbeat.Opened); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * timeout)
+		synctest.Wait()
+		if w.Ended() != heartbeat.NotEnded || !w.Owner() {
+			t.Errorf("ended %v, owner %v, after %d beats", w.Ended(), w.Owner(), len(m.seen()))
+		}
+	})
+}
+
 // What the server answers decides how ownership ends. A pause does not end it,
 // and after a cancel the host goes on to beat until it has closed its session.
 func TestAnswers(t *testing.T) {

@@ -44,6 +44,7 @@ type attempt struct {
 	writer       *heartbeat.Writer
 	block        *block
 	stopWatching func()
+	leaves       heartbeat.Marker // what clear leaves to the next attempt
 }
 
 // sessionActivity returns the session activity of one server.
@@ -53,7 +54,7 @@ func (h *host) sessionActivity(server *Server) func(context.Context, queue.Sessi
 		if err := a.checkInput(); err != nil {
 			return a.openFailure(failure.ReasonBadInput, err)
 		}
-		if !h.enter(a) {
+		if !h.enter() {
 			// Not an attempt that failed: a poll that was under way when the worker
 			// began to stop. Each such poll takes one task, and toolset.Open goes on.
 			return a.report(ctx, a.openFailure(failure.ReasonWorkerStopped, errWorkerStopping))
@@ -64,13 +65,13 @@ func (h *host) sessionActivity(server *Server) func(context.Context, queue.Sessi
 			// by side: a workflow that ends with its block then gets both in one task.
 			go func() {
 				a.release()
-				h.leave(a)
+				h.leave()
 			}()
 			return nil
 		}
 		// The attempt counts as one until its end is reported, so that a worker
 		// that stops can wait for that.
-		defer h.leave(a)
+		defer h.leave()
 		a.release()
 		if isClosed(h.stopping) || temporal.IsCanceledError(err) {
 			return a.report(ctx, err)
@@ -134,11 +135,13 @@ func (a *attempt) run(ctx context.Context) error {
 	a.writer.Start()
 	a.block = newBlock(ctx, a, rand.Text())
 	a.stopWatching = a.watch(ctx)
+	a.leaves = facts.Past.Marker
 
 	// 2. Build the transport. Leaves nothing: a connector holds nothing yet.
-	carrier, err := a.connector()
+	opener := a.opener()
+	carrier, err := opener.connector(a.block.ctx)
 	if err != nil {
-		return a.ended(a.connectFailure(err))
+		return a.ended(opener.failure(err))
 	}
 
 	// 3. Say that a session may be open, and see that the server has it. From here
@@ -148,7 +151,7 @@ func (a *attempt) run(ctx context.Context) error {
 	}
 
 	// 4. Connect. Every way out without a session clears the marker.
-	conn, err := a.connect(carrier)
+	conn, err := opener.connect(a.block.ctx, carrier)
 	if e := a.block.ending(); e != nil && err == nil {
 		// Ended before it could be used: there is nothing to lose.
 		_ = conn.close()
@@ -156,16 +159,14 @@ func (a *attempt) run(ctx context.Context) error {
 	}
 	if err != nil {
 		a.clear()
-		return a.ended(a.connectFailure(err))
+		return a.ended(opener.failure(err))
 	}
 	a.block.attach(conn)
 
 	// 5. Say that the session is open, before it can serve anything. A failure
 	// here leaves a marker that refuses, as it must: there was a session.
 	if err := a.mark(heartbeat.Opened); err != nil {
-		if !a.writer.Owner() {
-			a.block.end(a.disowned())
-		}
+		a.checkOwner()
 		a.block.end(lost(failure.ReasonHostLost, "the marker of the opened session could not be written: %v", err))
 	} else {
 		// 6. Serve.
@@ -189,22 +190,28 @@ func (a *attempt) release() {
 }
 
 // report sends the attempt's end to the server itself and waits for the answer.
-// The SDK would report a cancel that it did not notice itself as a failure, and a
-// worker that stops does not wait for what it sends.
 func (a *attempt) report(ctx context.Context, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
-	defer cancel()
-	if reportErr := a.client.CompleteActivityWithOptions(ctx, client.CompleteActivityOptions{
-		TaskToken:    a.info.TaskToken,
-		Err:          err,
-		Namespace:    a.info.Namespace,
-		WorkflowID:   a.info.WorkflowExecution.ID,
-		WorkflowType: a.info.WorkflowType.Name,
-		ActivityType: a.info.ActivityType.Name,
-		TaskQueue:    a.info.TaskQueue,
-	}); reportErr != nil {
+	if reportErr := reportEnd(ctx, a.client, a.info, nil, err); reportErr != nil {
 		a.logger.Warn("mcpsession: the end of a session could not be reported", "error", reportErr)
 		return err
 	}
 	return activity.ErrResultPending
+}
+
+// reportEnd sends the end of an activity to the server and waits for the answer.
+// The SDK would report a cancel that it did not notice itself as a failure, and a
+// worker that stops does not wait for what it sends.
+func reportEnd(ctx context.Context, c client.Client, info activity.Info, result any, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+	defer cancel()
+	return c.CompleteActivityWithOptions(ctx, client.CompleteActivityOptions{
+		TaskToken:    info.TaskToken,
+		Result:       result,
+		Err:          err,
+		Namespace:    info.Namespace,
+		WorkflowID:   info.WorkflowExecution.ID,
+		WorkflowType: info.WorkflowType.Name,
+		ActivityType: info.ActivityType.Name,
+		TaskQueue:    info.TaskQueue,
+	})
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpsession/mcpsession/failure"
@@ -81,12 +79,12 @@ type connection struct {
 }
 
 // connect opens the MCP session. It holds nothing when it returns an error.
-func (a *attempt) connect(c carrier) (_ *connection, err error) {
-	ctx, cancel := context.WithTimeoutCause(a.block.ctx, a.server.ConnectTimeout, errConnectTimeout)
+func (o *opener) connect(ctx context.Context, c carrier) (_ *connection, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.server.ConnectTimeout, errConnectTimeout)
 	defer cancel()
 	ctx, send := transport.TrackSend(ctx)
-	conn, err := a.handshake(ctx, c)
-	if err == nil && !a.server.AllowSessionless && conn.sessionless(send) {
+	conn, err := o.handshake(ctx, c)
+	if err == nil && o.stateful && conn.sessionless(send) {
 		err = transport.Permanent(string(failure.ReasonSessionless), errSessionless)
 	}
 	if err == nil {
@@ -94,7 +92,9 @@ func (a *attempt) connect(c carrier) (_ *connection, err error) {
 	}
 	if cause := context.Cause(ctx); cause != nil && !errors.As(err, new(*transport.PermanentError)) {
 		// The SDK says only that its context is done.
-		err = cause
+		if err = cause; errors.Is(cause, errConnectTimeout) {
+			err = o.timedOut(c, send.Fault())
+		}
 	} else if fault := send.Fault(); fault != nil && !errors.As(err, new(*transport.PermanentError)) {
 		// The SDK's error has less, and may have more than it should.
 		err = fault
@@ -109,41 +109,64 @@ func (a *attempt) connect(c carrier) (_ *connection, err error) {
 	return nil, err
 }
 
+// timedOut is the failure of a handshake that took too long, with what the server
+// has said until then.
+func (o *opener) timedOut(c carrier, seen *transport.Fault) *transport.Fault {
+	late := &transport.Fault{Reason: failure.ReasonConnectTimeout, ToolRan: failure.RanNo, Message: o.tooLong(errConnectTimeout)}
+	if seen != nil {
+		late.Message += "; " + seen.Message
+		late.Peer = seen.Peer
+	} else if outspoken, ok := c.transport.(transport.Outspoken); ok {
+		if words := outspoken.LastWords(); words != "" {
+			late.Message += "; " + scrubbed(errors.New(words)).Error()
+		}
+	}
+	return late
+}
+
+func (o *opener) tooLong(what error) string {
+	return fmt.Sprintf("%v (ConnectTimeout %v); raise Server.ConnectTimeout if it needs longer", what, o.server.ConnectTimeout)
+}
+
 // handshake connects the MCP client. A transport whose Connect does not heed its
 // context is left behind, and closed should it ever return.
-func (a *attempt) handshake(ctx context.Context, c carrier) (*connection, error) {
+func (o *opener) handshake(ctx context.Context, c carrier) (*connection, error) {
 	type opened struct {
 		session *mcp.ClientSession
 		err     error
 	}
 	done := make(chan opened, 1)
 	go func() {
-		var o opened
+		var came opened
 		defer func() {
 			if p := recover(); p != nil {
-				o.err = fmt.Errorf("the transport panicked: %v", p)
+				came.err = fmt.Errorf("the transport panicked: %v", p)
 			}
-			done <- o
+			done <- came
 		}()
-		client := mcp.NewClient(clientImplementation, a.clientOptions())
-		o.session, o.err = client.Connect(ctx, c.transport, &mcp.ClientSessionOptions{ProtocolVersion: a.server.ProtocolVersion})
+		client := mcp.NewClient(clientImplementation, o.clientOptions())
+		came.session, came.err = client.Connect(ctx, guardedTransport{c.transport}, &mcp.ClientSessionOptions{ProtocolVersion: o.version})
 	}()
-	var late <-chan time.Time
+	var impolite, late <-chan time.Time
 	slow := time.NewTimer(slowHandshake)
 	defer slow.Stop()
 	for cancelled := ctx.Done(); ; {
 		select {
 		case <-slow.C:
-			a.logger.Warn("mcpsession: the MCP server has not answered the handshake yet",
-				"server", a.server.Name, "after", slowHandshake, "connectTimeout", a.server.ConnectTimeout)
-		case o := <-done:
-			return &connection{carrier: c, ClientSession: o.session}, o.err
+			o.logger.Warn("mcpsession: the MCP server has not answered the handshake yet",
+				"server", o.server.Name, "after", slowHandshake, "connectTimeout", o.server.ConnectTimeout)
+		case came := <-done:
+			return &connection{carrier: c, ClientSession: came.session}, came.err
 		case <-cancelled:
-			cancelled, late = nil, time.After(closeTimeout)
+			cancelled, impolite, late = nil, time.After(politeTimeout), time.After(closeTimeout)
+		case <-impolite:
+			// The SDK closes a session that it could not open, and waits for its own
+			// answers to the server's requests, which nobody may take.
+			go func() { _ = (&connection{carrier: c}).close() }()
 		case <-late:
 			go func() {
-				if o := <-done; o.session != nil {
-					_ = o.session.Close()
+				if came := <-done; came.session != nil {
+					_ = came.session.Close()
 				}
 			}()
 			return &connection{carrier: c}, context.Cause(ctx)
@@ -209,61 +232,4 @@ func (c *connection) closeTransport() error {
 		return nil
 	}
 	return c.watched.Close()
-}
-
-// clientOptions are the user's with our defaults and our handler.
-func (a *attempt) clientOptions() *mcp.ClientOptions {
-	var options mcp.ClientOptions
-	if a.server.Client != nil {
-		options = *a.server.Client
-	}
-	if options.Capabilities == nil {
-		options.Capabilities = &mcp.ClientCapabilities{}
-	}
-	//lint:ignore SA1019 users may set what the MCP SDK deprecates and still supports
-	answers := options.ElicitationHandler != nil || options.CreateMessageHandler != nil || options.CreateMessageWithToolsHandler != nil
-	if options.MultiRoundTrip == nil && !answers {
-		// Its middleware sends a tool call again when the server asks for input or
-		// says that it is busy.
-		options.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true}
-	}
-	theirs := options.ToolListChangedHandler
-	options.ToolListChangedHandler = func(ctx context.Context, request *mcp.ToolListChangedRequest) {
-		a.block.toolsChanged.Store(true)
-		if theirs != nil {
-			theirs(ctx, request)
-		}
-	}
-	return &options
-}
-
-// connectFailure makes an OpenFailure of what a connector or a handshake
-// returned: for good when no other attempt would do better.
-func (a *attempt) connectFailure(err error) error {
-	var permanent *transport.PermanentError
-	var fault *transport.Fault
-	var rejected *jsonrpc.Error
-	switch text := err.Error(); {
-	case errors.As(err, &permanent):
-		return a.openFailure(failure.Reason(permanent.Reason), scrubbed(permanent.Err))
-	case errors.As(err, &fault):
-		return a.faultFailure(fault)
-	case errors.Is(err, errConnectTimeout), errors.Is(err, errConnectorTimeout):
-		return a.retryable(failure.ReasonConnectTimeout, fmt.Errorf("%w (ConnectTimeout %v); raise Server.ConnectTimeout if it needs longer", err, a.server.ConnectTimeout))
-	case strings.Contains(text, "unsupported protocol version"):
-		// The MCP SDK's error for it has no exported type.
-		return a.openFailure(failure.ReasonProtocolVersion, scrubbed(err))
-	case errors.As(err, &rejected) && isRefusal(rejected.Code):
-		return a.openFailure(failure.ReasonConnect, fmt.Errorf("the server refused the MCP handshake, or is no MCP server: %w", scrubbed(err)))
-	}
-	return a.retryable(failure.ReasonConnect, scrubbed(err))
-}
-
-// isRefusal reports whether a JSON-RPC error would be the same on another try.
-func isRefusal(code int64) bool {
-	switch code {
-	case jsonrpc.CodeInvalidRequest, jsonrpc.CodeInvalidParams, jsonrpc.CodeMethodNotFound, jsonrpc.CodeParseError, mcp.CodeUnsupportedProtocolVersion:
-		return true
-	}
-	return false
 }

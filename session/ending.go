@@ -1,13 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/mcpsession/mcpsession/failure"
 	"github.com/mcpsession/mcpsession/heartbeat"
-	"github.com/mcpsession/mcpsession/transport"
 )
 
 // endKind says who ended a session.
@@ -87,25 +87,23 @@ func (a *attempt) refused(verdict heartbeat.Verdict, past heartbeat.Past) error 
 	}, past.Err)
 }
 
+// opener is what the attempt opens its session by.
+func (a *attempt) opener() *opener {
+	return &opener{
+		server: a.server, argument: a.input.Argument, what: "session", logger: a.logger,
+		version:      cmp.Or(a.server.ProtocolVersion, DefaultProtocolVersion),
+		stateful:     !a.server.AllowSessionless,
+		toolsChanged: func() { a.block.toolsChanged.Store(true) },
+	}
+}
+
 // openFailure is the end of an attempt that can't open, and that no other attempt
 // can.
 func (a *attempt) openFailure(reason failure.Reason, err error) error {
-	return failure.New(failure.TypeOpen, "no session could be opened: "+err.Error(),
-		failure.Details{Server: a.server.Name, Reason: reason, ToolRan: failure.RanNo}, nil)
-}
-
-// faultFailure is the end of an attempt whose handshake failed as the transport
-// says.
-func (a *attempt) faultFailure(fault *transport.Fault) error {
-	d := failure.Details{Server: a.server.Name, Reason: fault.Reason, ToolRan: failure.RanNo, Peer: fault.Peer}
-	if fault.Permanent {
-		return failure.New(failure.TypeOpen, "no session could be opened: "+fault.Message, d, nil)
-	}
-	return failure.NewRetryable(failure.TypeOpen, "no session could be opened: "+fault.Message, d, nil)
+	return a.opener().permanent(reason, err)
 }
 
 // retryable is the end of an attempt that holds no session; the next may open one.
 func (a *attempt) retryable(reason failure.Reason, err error) error {
-	return failure.NewRetryable(failure.TypeOpen, "no session could be opened: "+err.Error(),
-		failure.Details{Server: a.server.Name, Reason: reason, ToolRan: failure.RanNo}, nil)
+	return a.opener().retryable(reason, err)
 }

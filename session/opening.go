@@ -5,53 +5,14 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 
 	"github.com/mcpsession/mcpsession/failure"
 	"github.com/mcpsession/mcpsession/heartbeat"
-	"github.com/mcpsession/mcpsession/transport"
 )
-
-// connector runs the user's connector. One that panics fails this attempt and
-// not the worker, and one that does not heed its context is left behind: it holds
-// nothing yet.
-func (a *attempt) connector() (carrier, error) {
-	ctx, cancel := context.WithTimeoutCause(a.block.ctx, a.server.ConnectTimeout, errConnectorTimeout)
-	defer cancel()
-	type built struct {
-		transport mcp.Transport
-		err       error
-	}
-	done := make(chan built, 1)
-	go func() {
-		var b built
-		defer func() {
-			if p := recover(); p != nil {
-				b.err = fmt.Errorf("the connector panicked: %v", p)
-			}
-			done <- b
-		}()
-		b.transport, b.err = a.server.Connect(ctx, transport.Argument(a.input.Argument))
-	}()
-	select {
-	case <-ctx.Done():
-		return carrier{}, context.Cause(ctx)
-	case b := <-done:
-		if b.err == nil && b.transport == nil {
-			b.err = transport.Permanent(string(failure.ReasonConnect), errors.New("the connector returned a nil transport and no error"))
-		}
-		if cause := context.Cause(ctx); b.err != nil && cause != nil && !errors.As(b.err, new(*transport.PermanentError)) {
-			// It says only that its context is done.
-			b.err = cause
-		}
-		if b.err != nil {
-			return carrier{}, b.err
-		}
-		return newCarrier(b.transport), nil
-	}
-}
 
 // announce writes may-be-open, waits until the server shows it, and asks once
 // more whether this attempt may open.
@@ -62,19 +23,10 @@ func (a *attempt) announce(facts heartbeat.Facts) error {
 		a.clear()
 		return a.retryable(failure.ReasonMarker, fmt.Errorf("the server did not acknowledge the may-be-open marker: %w", err))
 	}
-	var shown *workflowservice.DescribeWorkflowExecutionResponse
-	ranBefore, err := heartbeat.Confirm(ctx, func(ctx context.Context) (_ *workflowservice.DescribeWorkflowExecutionResponse, err error) {
-		shown, err = a.describe(ctx)
-		return shown, err
-	}, a.info, heartbeat.MayBeOpen)
+	ranBefore, err := a.confirm(ctx)
 	if err != nil {
-		a.clear()
-		if errors.Is(err, heartbeat.ErrDescribeDenied) {
-			return a.openFailure(failure.ReasonDescribeDenied, err)
-		}
-		return a.retryable(failure.ReasonMarker, err)
+		return err
 	}
-	a.learnHost(shown)
 	facts.RanBefore = ranBefore
 	verdict := heartbeat.Decide(facts)
 	if verdict.Decision == heartbeat.Listen {
@@ -88,12 +40,48 @@ func (a *attempt) announce(facts heartbeat.Facts) error {
 			a.clear()
 			return a.retryable(failure.ReasonConnect, e)
 		}
+		// It listened for a while, in which the server may have come to have another
+		// attempt, or another's marker.
+		if facts.Heard == heartbeat.HeardInfo {
+			ctx, cancel := context.WithTimeout(a.block.ctx, confirmTimeout)
+			defer cancel()
+			if _, err := a.confirm(ctx); err != nil {
+				return err
+			}
+		}
 		verdict = heartbeat.Decide(facts)
 	}
-	if verdict.Decision == heartbeat.Open {
-		return nil
+	if verdict.Decision != heartbeat.Open {
+		return a.refused(verdict, facts.Past)
 	}
-	return a.refused(verdict, facts.Past)
+	// A host that was paused may come here before its own timers have fired.
+	a.checkOwner()
+	if e := a.block.ending(); e != nil {
+		a.clear()
+		return a.retryable(failure.ReasonConnect, e)
+	}
+	a.leaves = heartbeat.Cleared
+	return nil
+}
+
+// confirm waits until the server shows may-be-open as this attempt's marker, and
+// reports whether the activity had run before. With an error the marker is cleared.
+func (a *attempt) confirm(ctx context.Context) (ranBefore bool, err error) {
+	var shown *workflowservice.DescribeWorkflowExecutionResponse
+	ranBefore, err = heartbeat.Confirm(ctx, func(ctx context.Context) (_ *workflowservice.DescribeWorkflowExecutionResponse, err error) {
+		shown, err = a.describe(ctx)
+		return shown, err
+	}, a.info, heartbeat.MayBeOpen)
+	switch {
+	case errors.Is(err, heartbeat.ErrDescribeDenied):
+		a.clear()
+		return false, a.openFailure(failure.ReasonDescribeDenied, err)
+	case err != nil:
+		a.clear()
+		return false, a.retryable(failure.ReasonMarker, err)
+	}
+	a.learnHost(shown)
+	return ranBefore, nil
 }
 
 // learnHost takes the host's name from what the server shows: a worker without an
@@ -109,9 +97,14 @@ func (a *attempt) learnHost(shown *workflowservice.DescribeWorkflowExecutionResp
 
 // describe reads the attempt's workflow execution.
 func (a *attempt) describe(ctx context.Context) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	return a.client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-		Namespace: a.info.Namespace,
-		Execution: &commonpb.WorkflowExecution{WorkflowId: a.info.WorkflowExecution.ID, RunId: a.info.WorkflowExecution.RunID},
+	return describe(ctx, a.client, a.info)
+}
+
+// describe reads the workflow execution of an activity.
+func describe(ctx context.Context, c client.Client, info activity.Info) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return c.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: info.Namespace,
+		Execution: &commonpb.WorkflowExecution{WorkflowId: info.WorkflowExecution.ID, RunId: info.WorkflowExecution.RunID},
 	})
 }
 
@@ -122,8 +115,9 @@ func (a *attempt) mark(marker heartbeat.Marker) error {
 }
 
 // clear takes the may-be-open marker back. When it can't, the next attempt is
-// refused: a needless loss is better than a second session.
-func (a *attempt) clear() { _ = a.mark(heartbeat.Cleared) }
+// refused: a needless loss is better than a second session. An attempt that was not
+// let open has found out nothing for the next, and leaves what it found itself.
+func (a *attempt) clear() { _ = a.mark(a.leaves) }
 
 // ended returns err, unless the attempt was ended from outside meanwhile, which
 // then says more.

@@ -50,6 +50,14 @@ func (a *attempt) watch(ctx context.Context) (stop func()) {
 	return func() { close(quit); <-done }
 }
 
+// checkOwner ends the block of a host that has lost its session, whether or not a
+// timer of it has fired since.
+func (a *attempt) checkOwner() {
+	if !a.writer.Owner() {
+		a.block.end(a.disowned())
+	}
+}
+
 // disowned translates the end of the writer's ownership.
 func (a *attempt) disowned() *ending {
 	switch a.writer.Ended() {

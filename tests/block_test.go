@@ -11,7 +11,7 @@ import (
 	"github.com/mcpsession/mcpsession/toolset"
 )
 
-// The state of a block's session lives on from call to call.
+// The state of a block's session lives on from call to call. (C21)
 func TestStateLivesOnBetweenCalls(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -1,17 +1,24 @@
 package tests
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/queue"
+	"github.com/mcpsession/mcpsession/session"
 	"github.com/mcpsession/mcpsession/tests/fixture"
 	"github.com/mcpsession/mcpsession/toolset"
+	"github.com/mcpsession/mcpsession/transport"
 )
 
 // Calls that are pending at Close are cancelled on the server and fail with
@@ -147,6 +154,59 @@ func TestCloseOnACancelledContext(t *testing.T) {
 	}
 	if !exited(t, got.Pid) {
 		t.Error("the server's process is left")
+	}
+}
+
+// A workflow that is cancelled while its block closes closes it all the same.
+func TestCancelWhileClosing(t *testing.T) {
+	t.Parallel()
+	b := setupFaults(t)
+	end := newLatch()
+	b.Cleanup(end.open)
+	inner := ownedFixture(b.taskQueue)
+	open := newLatch()
+	open.open()
+	b.host(worker.Options{}, session.Options{Servers: []session.Server{b.counted(
+		func(ctx context.Context, arg transport.Argument) (mcp.Transport, error) {
+			t, err := inner(ctx, arg)
+			if err != nil {
+				return nil, err
+			}
+			return gated{t.(transport.Watched), open, end}, nil
+		})}})
+	type seen struct {
+		Closed    fault
+		Cancelled bool
+		Left      int
+	}
+	w := b.worker(worker.Options{}, func(ctx workflow.Context) (got seen, err error) {
+		got.Closed = faultOf(toolset.With(ctx, b.options(longHeartbeat), func(ctx workflow.Context, ts *toolset.Toolset) error {
+			_, err := call(ctx, ts, fixture.Incr, nil)
+			return err
+		}))
+		got.Cancelled = ctx.Err() != nil
+		ctx, _ = workflow.NewDisconnectedContext(ctx)
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: testTimeout})
+		return got, workflow.ExecuteActivity(ctx, "left").Get(ctx, &got.Left)
+	})
+	activityNamed(w, "left", func() (int, error) { return len(b.processes()), nil })
+	run := b.begin(client.StartWorkflowOptions{})
+	d := &driver{bundle: b, run: run}
+	b.eventually("the block is closing", func() bool {
+		pending := d.pendingActivity(queue.OperationActivity("counter", queue.OperationCloseSession))
+		return pending != nil && isStarted(pending)
+	})
+	cancelRun(b, d)
+	b.awaitEvent(run, "the cancel", func(e *historypb.HistoryEvent) bool {
+		return e.GetWorkflowExecutionCancelRequestedEventAttributes() != nil
+	})
+	end.open()
+	var got seen
+	if err := run.Get(b.ctx, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Closed.Text != "" || !got.Cancelled || got.Left != 0 {
+		t.Errorf("the block was closed with %+v; the workflow was cancelled: %v; %d processes were left", got.Closed, got.Cancelled, got.Left)
 	}
 }
 

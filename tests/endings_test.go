@@ -3,7 +3,6 @@ package tests
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,14 +24,10 @@ import (
 // process goes away within about a heartbeat interval.
 func TestRunEndsWithoutClosing(t *testing.T) {
 	t.Parallel()
-	terminate := func(b *bundle, d *driver) {
-		if err := b.client.TerminateWorkflow(b.ctx, d.run.GetID(), d.run.GetRunID(), "test"); err != nil {
-			b.Fatal(err)
-		}
-	}
 	say := func(how string) func(*bundle, *driver) { return func(_ *bundle, d *driver) { d.end(how) } }
 	for name, tc := range map[string]struct {
 		on     worker.Options
+		run    client.StartWorkflowOptions
 		end    func(*bundle, *driver)
 		status enumspb.WorkflowExecutionStatus
 	}{
@@ -47,25 +42,26 @@ func TestRunEndsWithoutClosing(t *testing.T) {
 			end: func(b *bundle, d *driver) {
 				d.end(panics)
 				b.awaitEvent(d.run, "a failed workflow task", isWorkflowTaskFailed)
-				terminate(b, d)
+				terminateRun(b, d)
 			},
 			status: enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED,
 		},
-		"is terminated": {end: terminate, status: enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED},
+		"times out": {
+			// Long enough to come to its call first.
+			run: client.StartWorkflowOptions{WorkflowRunTimeout: 20 * time.Second},
+			end: func(*bundle, *driver) {}, status: enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT,
+		},
+		"is terminated": {end: terminateRun, status: enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED},
 		"is cancelled": {
-			end: func(b *bundle, d *driver) {
-				if err := b.client.CancelWorkflow(b.ctx, d.run.GetID(), d.run.GetRunID()); err != nil {
-					b.Fatal(err)
-				}
-			},
-			status: enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
+			end: cancelRun, status: enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setupFaults(t)
 			b.host(worker.Options{}, session.Options{})
-			d := b.driveOn(tc.on, b.options(shortHeartbeat))
+			b.worker(tc.on, driven(b.options(shortHeartbeat)))
+			d := &driver{bundle: b, run: b.begin(tc.run)}
 			block := d.open()
 			pid := block.pid()
 			// A call under way ends with its session.
@@ -78,15 +74,69 @@ func TestRunEndsWithoutClosing(t *testing.T) {
 			b.awaitGone(pid)
 			b.toldAfter(ended, "the MCP server was gone")
 			b.awaitLines(arguments.Canceled, 1)
-			description, err := b.client.DescribeWorkflow(b.ctx, d.run.GetID(), d.run.GetRunID())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if status := description.Status; status != tc.status {
-				t.Errorf("the run is %v, want %v", status, tc.status)
-			}
+			// A session ends shortly before a timeout of its run.
+			b.eventually(fmt.Sprint("the run is ", tc.status), func() bool {
+				description, err := b.client.DescribeWorkflow(b.ctx, d.run.GetID(), d.run.GetRunID())
+				return err == nil && description.Status == tc.status
+			})
 			b.wantConnects("here")
 		})
+	}
+}
+
+func terminateRun(b *bundle, d *driver) {
+	b.Helper()
+	if err := b.client.TerminateWorkflow(b.ctx, d.run.GetID(), d.run.GetRunID(), "test"); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func cancelRun(b *bundle, d *driver) {
+	b.Helper()
+	if err := b.client.CancelWorkflow(b.ctx, d.run.GetID(), d.run.GetRunID()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// A run ends while its block opens: the attempt that connects is ended by its next
+// heartbeat and leaves nothing, and one that waits for its turn never comes.
+func TestRunEndsWhileOpening(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*bundle, *driver){"is terminated": terminateRun, "is cancelled": cancelRun} {
+		for _, inBackoff := range []bool{false, true} {
+			if inBackoff {
+				name += ", in backoff"
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				b := setupFaults(t)
+				reached := newLatch()
+				connect := waitingFor(newLatch(), reached, ownedFixture(b.taskQueue))
+				if inBackoff {
+					connect = failing(errors.New("the licence server is busy"))
+				}
+				host := b.host(worker.Options{}, session.Options{Servers: []session.Server{b.counted(connect)}})
+				options := b.options(steadyHeartbeat)
+				options.Session.RetryPolicy = &temporal.RetryPolicy{InitialInterval: 2 * time.Second, MaximumAttempts: 3}
+				d := b.drive(options)
+				opening := d.beginOpen()
+				if inBackoff {
+					d.awaitBackoff()
+				} else {
+					b.wait(reached, "the transport to connect")
+				}
+				end(b, d)
+				if err := opening.err(); err == nil {
+					t.Error("the block opened")
+				}
+				// It returns once no attempt is left, which nobody else ends.
+				host.Stop()
+				if left := b.processes(); len(left) > 0 {
+					t.Errorf("processes are left: %v", left)
+				}
+				b.wantConnects("here")
+			})
+		}
 	}
 }
 
@@ -147,33 +197,47 @@ func TestWorkflowCancelledInItsBlock(t *testing.T) {
 	b.wantConnects("here")
 }
 
-// A workflow that panics fails its task, not its run, by default: once the code
-// is mended the block goes on in the same session.
+// A workflow that panics in its block fails its task, not its run, by default. Once
+// a worker with sound code has taken it over the block goes on, in the same session,
+// and what was called before the panic is not called again.
 func TestPanicThatIsMended(t *testing.T) {
 	t.Parallel()
 	b := setupFaults(t)
 	b.host(worker.Options{}, session.Options{})
-	var broken atomic.Bool
-	broken.Store(true)
-	b.worker(worker.Options{}, func(ctx workflow.Context) (got string, err error) {
-		err = toolset.With(ctx, b.options(longHeartbeat), func(ctx workflow.Context, ts *toolset.Toolset) error {
-			if _, err := call(ctx, ts, fixture.Incr, nil); err != nil {
+	effects := b.file("effects")
+	flow := func(broken bool) func(workflow.Context) (string, error) {
+		return func(ctx workflow.Context) (got string, err error) {
+			err = toolset.With(ctx, b.options(longHeartbeat), func(ctx workflow.Context, ts *toolset.Toolset) error {
+				if _, err := call(ctx, ts, fixture.Incr, nil); err != nil {
+					return err
+				}
+				if _, err := call(ctx, ts, fixture.Append, fixture.AppendArguments{File: effects, Line: "effect"}); err != nil {
+					return err
+				}
+				if broken {
+					panic("not mended yet")
+				}
+				got, err = call(ctx, ts, fixture.Incr, nil)
 				return err
-			}
-			if broken.Load() {
-				panic("not mended yet")
-			}
-			got, err = call(ctx, ts, fixture.Incr, nil)
-			return err
-		})
-		return got, err
-	})
+			})
+			return got, err
+		}
+	}
+	first := b.worker(worker.Options{}, flow(true))
 	run := b.begin(client.StartWorkflowOptions{})
 	b.awaitEvent(run, "a failed workflow task", isWorkflowTaskFailed)
-	broken.Store(false)
+	server := b.processes()
+	if len(server) != 1 {
+		t.Fatalf("after the panic there are the servers %v", server)
+	}
+	first.Stop()
+	b.worker(worker.Options{}, flow(false))
 	var got string
 	if err := run.Get(b.ctx, &got); err != nil || got != "2" {
 		t.Errorf("the counter is %q, %v; want 2", got, err)
+	}
+	if n := len(b.lines(effects)); n != 1 {
+		t.Errorf("the effect was made %d times", n)
 	}
 	b.wantConnects("here")
 }

@@ -45,9 +45,17 @@ type hostConfig struct {
 	HangConnector bool // the connector never returns
 	HangConnect   bool // the transport's Connect never returns
 
+	Gate string // the transport connects once this file is there
+
 	// Sessions is how many sessions it takes; zero is no bound. A host that is
 	// full does not poll for more.
 	Sessions int
+
+	// Calls is how many calls a session makes at once; zero is no bound.
+	Calls int
+
+	// URL is where its server is, if that is one over HTTP.
+	URL string
 
 	// Drives makes it a worker on the test's own task queue, which runs drivers
 	// too. Their blocks have the options of everything.
@@ -204,8 +212,12 @@ func runHost() {
 // server is the fixture as a host process serves it.
 func (c hostConfig) server() session.Server {
 	connect := ownedFixture(c.Owner)
+	if c.URL != "" {
+		connect = transport.HTTP(c.URL)
+	}
 	return session.Server{
-		Name: "counter",
+		Name:               "counter",
+		MaxConcurrentCalls: c.Calls,
 		Connect: func(ctx context.Context, arg transport.Argument) (mcp.Transport, error) {
 			if err := fixture.AppendLine(c.Connects, c.Name); err != nil {
 				return nil, err
@@ -221,7 +233,11 @@ func (c hostConfig) server() session.Server {
 			if err != nil {
 				return nil, err
 			}
-			return noted{t.(transport.Watched), c.Opens, c.Name}, nil
+			t = noted{t.(transport.Watched), c.Opens, c.Name}
+			if c.Gate != "" {
+				t = late{t.(transport.Watched), c}
+			}
+			return t, nil
 		},
 	}
 }
@@ -237,6 +253,30 @@ func (n noted) Connect(ctx context.Context) (mcp.Connection, error) {
 		return nil, err
 	}
 	return n.Watched.Connect(ctx)
+}
+
+// A late transport connects once its gate is there. It writes a line when it begins
+// to wait.
+type late struct {
+	transport.Watched
+	hostConfig
+}
+
+func (l late) Connect(ctx context.Context) (mcp.Connection, error) {
+	if err := fixture.AppendLine(l.Connects, l.Name+" waits"); err != nil {
+		return nil, err
+	}
+	for {
+		if _, err := os.Stat(l.Gate); err == nil {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return l.Watched.Connect(ctx)
 }
 
 // A hanging transport never connects. It writes a line when it is told to.

@@ -27,80 +27,76 @@ func (b *bundle) wantOpenedBy(d failure.Details, host string) {
 	}
 }
 
-// A host is killed while its session is idle: once its heartbeat timeout has
-// passed the workflow knows whose session was lost, no other host opens one for
-// it, and the next call fails without being scheduled. A new block on the other
-// host starts anew.
-func TestHostKilledWhileIdle(t *testing.T) {
+// A host is killed while its session is idle, in a call, or just before one. Once its
+// heartbeat timeout has passed the workflow knows whose session was lost, at the same
+// time whether there is another host or none: a call that waits fails then, long
+// before any timeout of its own (C5), and what its tool did is unknown; the next one
+// fails without being scheduled. No other host opens a session for the block; a new
+// block starts anew.
+func TestHostKilled(t *testing.T) {
 	t.Parallel()
-	b := setupFaults(t)
-	first := b.startHost(hostConfig{Name: "first"})
-	d := b.drive(b.options(shortHeartbeat))
-	block := d.open()
-	block.must(fixture.Incr)
-	pid := block.pid()
-	b.startHost(hostConfig{Name: "second"})
-
-	killed := time.Now()
-	first.kill()
-	b.awaitGone(pid)
-	b.toldAfter(killed, "the MCP server was gone")
-	b.awaitSessionEnd(d.run)
-	b.toldAfter(killed, "the workflow was told")
-	details := b.wantLoss(block.callUnscheduled(), failure.ReasonHostLost, failure.RanNo)
-	b.wantOpenedBy(details, "first")
-	b.wantLoss(block.close(), failure.ReasonHostLost, "")
-	b.wantConnects("first")
-
-	again := d.open()
-	if again.Host != "second" || again.Instance == block.Instance {
-		t.Errorf("the new block is on host %q as instance %q", again.Host, again.Instance)
-	}
-	again.wantCounter(0)
-	if err := again.close(); err != nil {
-		t.Error(err)
-	}
-	b.wantConnects("first", "second")
-}
-
-// A host is killed under a call, or just before one: the call fails as soon as
-// the session's end is known, long before any timeout of its own (C5), and what
-// the tool did is unknown. The next call fails at once.
-func TestHostKilledUnderACall(t *testing.T) {
-	t.Parallel()
-	for name, inCall := range map[string]bool{"in flight": true, "not taken": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setupFaults(t)
-			first := b.startHost(hostConfig{Name: "first"})
-			d := b.drive(b.options(shortHeartbeat))
-			block := d.open()
-			block.must(fixture.Incr)
-			b.startHost(hostConfig{Name: "second"})
-
-			began := b.file("began")
-			var pending *step
-			if inCall {
-				pending = block.beginCall(fixture.Block, fixture.BlockArguments{Began: began})
-				b.awaitLines(began, 1)
+	const idle, inFlight, notTaken = "idle", "in a call", "before a call"
+	for _, when := range []string{idle, inFlight, notTaken} {
+		for _, alone := range []bool{false, true} {
+			name := when
+			if alone {
+				name += ", with no other"
 			}
-			killed := time.Now()
-			first.kill()
-			if !inCall {
-				pending = block.beginCall(fixture.Block, fixture.BlockArguments{Began: began})
-			}
-			details := b.wantLoss(pending.err(), failure.ReasonHostLost, failure.RanUnknown)
-			b.toldAfter(killed, "the call failed")
-			b.wantOpenedBy(details, "first")
-			if details.Tool != fixture.Block {
-				t.Errorf("the failure names the tool %q", details.Tool)
-			}
-			b.wantLoss(block.callUnscheduled(), failure.ReasonHostLost, failure.RanNo)
-			b.wantConnects("first")
-			if n := len(b.lines(began)); inCall != (n == 1) {
-				t.Errorf("the tool ran %d times", n)
-			}
-		})
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				b := setupFaults(t)
+				first := b.startHost(hostConfig{Name: "first"})
+				options := b.options(shortHeartbeat)
+				options.Session.ScheduleToStartTimeout = testTimeout
+				d := b.drive(options)
+				block := d.open()
+				block.must(fixture.Incr)
+				pid := block.pid()
+				if !alone {
+					b.startHost(hostConfig{Name: "second"})
+				}
+
+				began := b.file("began")
+				var pending *step
+				if when == inFlight {
+					pending = block.beginCall(fixture.Block, fixture.BlockArguments{Began: began})
+					b.awaitLines(began, 1)
+				}
+				killed := time.Now()
+				first.kill()
+				if when == notTaken {
+					pending = block.beginCall(fixture.Block, fixture.BlockArguments{Began: began})
+				}
+				if pending != nil {
+					details := b.wantLoss(pending.err(), failure.ReasonHostLost, failure.RanUnknown)
+					b.toldAfter(killed, "the call failed")
+					b.wantOpenedBy(details, "first")
+					if details.Tool != fixture.Block {
+						t.Errorf("the failure names the tool %q", details.Tool)
+					}
+				}
+				b.awaitSessionEnd(d.run)
+				b.toldAfter(killed, "the workflow was told")
+				b.wantOpenedBy(b.wantLoss(block.callUnscheduled(), failure.ReasonHostLost, failure.RanNo), "first")
+				b.wantLoss(block.close(), failure.ReasonHostLost, "")
+				b.awaitGone(pid)
+				b.wantConnects("first")
+				if n := len(b.lines(began)); (when == inFlight) != (n == 1) {
+					t.Errorf("the tool ran %d times", n)
+				}
+				if alone {
+					return
+				}
+				again := d.open()
+				if again.Host != "second" || again.Instance == block.Instance {
+					t.Errorf("the new block is on host %q as instance %q", again.Host, again.Instance)
+				}
+				again.wantCounter(0)
+				if err := again.close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
 	}
 }
 
@@ -161,82 +157,55 @@ func TestCallTimesOutAfterItsHostDied(t *testing.T) {
 	}
 }
 
-// The only host is killed: the workflow learns it all the same, at the same time,
-// and not when a schedule-to-start timeout passes.
-func TestHostKilledWithNoOther(t *testing.T) {
+// A host is killed while it opens a block. Before it could say that a session may be
+// open, while the user's connector runs, nothing was opened, and the other host opens
+// the block. Between that and the end of the handshake a session may have been open:
+// no other is opened, Open says that it was lost before any tool ran, and only the
+// workflow may open another.
+func TestHostKilledWhileOpening(t *testing.T) {
 	t.Parallel()
-	b := setupFaults(t)
-	only := b.startHost(hostConfig{Name: "only"})
-	options := b.options(shortHeartbeat)
-	options.Session.ScheduleToStartTimeout = testTimeout
-	d := b.drive(options)
-	block := d.open()
-	killed := time.Now()
-	only.kill()
-	_, err := block.call(fixture.Incr, nil)
-	b.toldAfter(killed, "the call failed")
-	b.wantOpenedBy(b.wantLoss(err, failure.ReasonHostLost, failure.RanUnknown), "only")
-	b.wantLoss(block.callUnscheduled(), failure.ReasonHostLost, failure.RanNo)
-	b.wantConnects("only")
-}
-
-// A host is killed before it could say that a session may be open, while the
-// user's connector runs: nothing was opened, so the other host opens the block.
-func TestHostKilledInItsConnector(t *testing.T) {
-	t.Parallel()
-	b := setupFaults(t)
-	first := b.startHost(hostConfig{Name: "first", HangConnector: true})
-	d := b.drive(b.options(shortHeartbeat))
-	opening := d.beginOpen()
-	b.awaitLines(b.connectsFile(), 1)
-	b.startHost(hostConfig{Name: "second"})
-	killed := time.Now()
-	first.kill()
-	block, err := opening.block()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.toldAfter(killed, "the block was open")
-	if block.Host != "second" {
-		t.Errorf("the block is on host %q", block.Host)
-	}
-	block.must(fixture.Incr)
-	block.wantCounter(1)
-	if err := block.close(); err != nil {
-		t.Error(err)
-	}
-	b.wantConnects("first", "second")
-}
-
-// A host is killed between the marker and the end of the handshake: a session
-// may have been open, so no other is opened, and Open says that the block's
-// session was lost before any tool ran.
-func TestHostKilledWhileConnecting(t *testing.T) {
-	t.Parallel()
-	b := setupFaults(t)
-	first := b.startHost(hostConfig{Name: "first", HangConnect: true})
-	d := b.drive(b.options(shortHeartbeat))
-	opening := d.beginOpen()
-	b.awaitLines(b.connectsFile(), 2)
-	b.startHost(hostConfig{Name: "second"})
-	killed := time.Now()
-	first.kill()
-	_, err := opening.block()
-	b.toldAfter(killed, "Open failed")
-	b.wantOpenedBy(b.wantLoss(err, failure.ReasonHostLost, ""), "first")
-	details, ok := failure.Open(err)
-	if !ok || details.Reason != failure.ReasonHostLost || details.ToolRan != failure.RanNo || failure.RanOf(err) != failure.RanNo {
-		t.Errorf("OpenFailure %v, details %+v: %v", ok, details, err)
-	}
-	b.wantConnects("first", "first hangs")
-
-	// Only the workflow may open another.
-	again := d.open()
-	if again.Host != "second" {
-		t.Errorf("the new block is on host %q", again.Host)
-	}
-	if err := again.close(); err != nil {
-		t.Error(err)
+	for name, tc := range map[string]struct {
+		first    hostConfig
+		connects []string // by the time it is killed
+		lost     bool
+	}{
+		"in its connector": {hostConfig{Name: "first", HangConnector: true}, []string{"first"}, false},
+		"while connecting": {hostConfig{Name: "first", HangConnect: true}, []string{"first", "first hangs"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setupFaults(t)
+			first := b.startHost(tc.first)
+			d := b.drive(b.options(shortHeartbeat))
+			opening := d.beginOpen()
+			b.awaitLines(b.connectsFile(), len(tc.connects))
+			b.startHost(hostConfig{Name: "second"})
+			killed := time.Now()
+			first.kill()
+			block, err := opening.block()
+			b.toldAfter(killed, "Open returned")
+			if tc.lost {
+				b.wantOpenedBy(b.wantLoss(err, failure.ReasonHostLost, ""), "first")
+				details, ok := failure.Open(err)
+				if !ok || details.Reason != failure.ReasonHostLost || details.ToolRan != failure.RanNo || failure.RanOf(err) != failure.RanNo {
+					t.Errorf("OpenFailure %v, details %+v: %v", ok, details, err)
+				}
+				b.wantConnects(tc.connects...)
+				block, err = d.tryOpen()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if block.Host != "second" {
+				t.Errorf("the block is on host %q", block.Host)
+			}
+			block.must(fixture.Incr)
+			block.wantCounter(1)
+			if err := block.close(); err != nil {
+				t.Error(err)
+			}
+			b.wantConnects(append(tc.connects, "second")...)
+		})
 	}
 }
 

@@ -116,6 +116,20 @@ func (s *site) count(method string) (n int) {
 	return n
 }
 
+// A sessionRequest is a request of a session; one that opens a session has no id.
+type sessionRequest struct{ session, method string }
+
+// sessions returns the requests since the last start, in their order.
+func (s *site) sessions() (all []sessionRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	headers := s.headers[len(s.headers)-len(s.seen):]
+	for i, method := range s.seen {
+		all = append(all, sessionRequest{headers[i].Get("Mcp-Session-Id"), method})
+	}
+	return all
+}
+
 // answering is a fault that answers requests of one method so.
 func answering(method string, status int, contentType, body string) httpFault {
 	return func(w http.ResponseWriter, _ *http.Request, m string) bool {

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,6 +26,9 @@ import (
 type heldTool struct {
 	*latch
 	runs, cancels atomic.Int32
+
+	mu      sync.Mutex
+	servers []*mcp.Server
 }
 
 const held = "held"
@@ -43,12 +47,35 @@ func (h *heldTool) handle(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.Cal
 // hostHeld starts a host of a server with the tool.
 func (b *bundle) hostHeld(on worker.Options) *heldTool {
 	b.Helper()
+	h, server := b.heldServer()
+	b.host(on, session.Options{Servers: []session.Server{server}})
+	return h
+}
+
+// heldServer is a server with the tool.
+func (b *bundle) heldServer() (*heldTool, session.Server) {
+	b.Helper()
 	h := &heldTool{latch: newLatch()}
 	b.Cleanup(h.open)
-	b.host(on, session.Options{Servers: []session.Server{b.counted(transport.InMemory(func(transport.Argument) *mcp.Server {
-		return serverOf(held, h.handle)
-	}))}})
-	return h
+	return h, b.counted(transport.InMemory(func(transport.Argument) *mcp.Server {
+		server := serverOf(held, h.handle)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.servers = append(h.servers, server)
+		return server
+	}))
+}
+
+// sessions returns how many sessions its servers have.
+func (h *heldTool) sessions() (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, server := range h.servers {
+		for range server.Sessions() {
+			n++
+		}
+	}
+	return n
 }
 
 // wantRanOnce fails the test unless a call got the first run's result, and the
@@ -98,51 +125,12 @@ func TestRetriesJoinARunningCall(t *testing.T) {
 	tool.wantRanOnce(block, call)
 }
 
-// An operator resets the activity of a call that runs: the call goes on, and the
-// attempt that is made anew joins it.
-func TestCallIsReset(t *testing.T) {
-	t.Parallel()
-	b := setupFaults(t)
-	tool := b.hostHeld(worker.Options{})
-	d := b.drive(b.options(longHeartbeat))
-	block := d.open()
-	call := block.beginCall(held, nil)
-	b.eventually("the tool runs", func() bool { return tool.runs.Load() == 1 })
-	first := d.awaitCall("the call runs", isStarted)
-	d.resetActivity(first.GetActivityId(), true)
-	d.awaitCall("the call runs again", func(p *workflowpb.PendingActivityInfo) bool {
-		return isStarted(p) && p.GetLastStartedTime().AsTime().After(first.GetLastStartedTime().AsTime())
-	})
-	tool.open()
-	tool.wantRanOnce(block, call)
-}
-
-// An operator pauses the activity of a call that runs, and unpauses it: its
-// attempt ends, the call goes on, and the next attempt has its result.
-func TestCallIsPaused(t *testing.T) {
-	t.Parallel()
-	b := setupFaults(t)
-	tool := b.hostHeld(worker.Options{})
-	d := b.drive(b.options(longHeartbeat))
-	block := d.open()
-	call := block.beginCall(held, nil)
-	b.eventually("the tool runs", func() bool { return tool.runs.Load() == 1 })
-	id := d.awaitCall("the call runs", isStarted).GetActivityId()
-	d.pause(id)
-	d.awaitCall("the call is paused", func(p *workflowpb.PendingActivityInfo) bool {
-		return p.GetState() == enumspb.PENDING_ACTIVITY_STATE_PAUSED
-	})
-	tool.open()
-	d.unpause(id)
-	tool.wantRanOnce(block, call)
-}
-
-// A loser is an interceptor that loses the completions of an activity's first
-// attempts.
+// A loser is an interceptor that loses the first completions of an activity.
 type loser struct {
 	interceptor.WorkerInterceptorBase
 	activityType string
-	attempts     int32
+	most         int32
+	lost         atomic.Int32
 }
 
 func (l *loser) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
@@ -158,7 +146,7 @@ type losingActivity struct {
 
 func (l *losingActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	result, err := l.Next.ExecuteActivity(ctx, in)
-	if info := activity.GetInfo(ctx); info.ActivityType.Name == l.activityType && info.Attempt <= l.attempts {
+	if activityTypeOf(ctx) == l.activityType && l.lost.Add(1) <= l.most {
 		return nil, activity.ErrResultPending
 	}
 	return result, err
@@ -170,7 +158,7 @@ func TestCompletionLost(t *testing.T) {
 	t.Parallel()
 	b := setupFaults(t)
 	tool := b.hostHeld(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
-		&loser{activityType: queue.OperationActivity("counter", queue.OperationCallTool), attempts: 2},
+		&loser{activityType: queue.OperationActivity("counter", queue.OperationCallTool), most: 2},
 	}})
 	options := b.options(longHeartbeat)
 	options.CallTimeout = 2 * time.Second
@@ -179,10 +167,9 @@ func TestCompletionLost(t *testing.T) {
 	block := d.open()
 	tool.open()
 	tool.wantRanOnce(block, block.beginCall(held, nil))
-	for _, call := range d.activities(d.run, queue.OperationActivity("counter", queue.OperationCallTool)) {
-		if attempt := call.started.GetAttempt(); attempt != 3 {
-			t.Errorf("the call took %d attempts, want 3", attempt)
-		}
+	first := d.activities(d.run, queue.OperationActivity("counter", queue.OperationCallTool))[0]
+	if attempt := first.started.GetAttempt(); attempt != 3 {
+		t.Errorf("the call took %d attempts, want 3", attempt)
 	}
 }
 

@@ -2,7 +2,7 @@ package tests
 
 import (
 	"slices"
-	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -58,64 +58,100 @@ func (b *bundle) reset(run client.WorkflowRun, workflowTask int64) client.Workfl
 	return b.client.GetWorkflow(b.ctx, run.GetID(), response.GetRunId())
 }
 
-// A workflow is reset while it is in a block. No call of the new run reaches the
-// session of the old one, whose server goes away. Reset to before the block, the
-// new run opens one of its own; reset into the middle, it learns that the block's
-// session belongs to the run before, and may open another.
+// A workflow of two blocks is reset while it is in the second, or when it is over.
+// No call of the new run reaches a session of the old one, whose server goes away.
+// Reset to before a block, the new run opens one of its own; reset into the middle,
+// it learns that the block's session belongs to the run before, and may open
+// another; a block that it has behind it is left alone.
 func TestWorkflowReset(t *testing.T) {
 	t.Parallel()
-	for name, middle := range map[string]bool{"to before the block": false, "into the block": true} {
+	const first, between, second = "the first block", "between", "the second block"
+	for name, tc := range map[string]struct {
+		to       string
+		over     bool // the old run is
+		lost     int  // blocks of the new run
+		connects int
+	}{
+		"to before the blocks":               {to: "", connects: 4},
+		"into the first":                     {to: first, lost: 1, connects: 4},
+		"to between them":                    {to: between, connects: 3},
+		"into the second":                    {to: second, lost: 1, connects: 3},
+		"when it is over, into the first":    {to: first, over: true, lost: 1, connects: 4},
+		"when it is over, to between them":   {to: between, over: true, connects: 3},
+		"when it is over, into the second":   {to: second, over: true, lost: 1, connects: 3},
+		"when it is over, to after them all": {to: "the end", over: true, connects: 2},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setupFaults(t)
 			b.host(worker.Options{}, session.Options{})
-			calls := b.file("calls")
-			var waiting, goOn atomic.Bool
+			options := b.options(steadyHeartbeat)
+			effects := b.file("effects")
+			var waits, goOn atomic.Bool
+			goOn.Store(tc.over)
 			type seen struct {
-				Pids   []string
 				Counts []string
-				Lost   fault
+				Lost   []fault
 			}
 			w := b.worker(worker.Options{}, func(ctx workflow.Context) (got seen, err error) {
-				body := func(ctx workflow.Context, ts *toolset.Toolset) error {
-					pid, err := call(ctx, ts, fixture.Pid, nil)
-					if err != nil {
+				block := func(name string) error {
+					body := func(ctx workflow.Context, ts *toolset.Toolset) error {
+						if _, err := call(ctx, ts, fixture.Incr, nil); err != nil {
+							return err
+						}
+						if err := await(ctx, name); err != nil {
+							return err
+						}
+						if name == second {
+							if err := await(ctx, "go on"); err != nil {
+								return err
+							}
+						}
+						count, err := call(ctx, ts, fixture.Incr, nil)
+						if err != nil {
+							return err
+						}
+						got.Counts = append(got.Counts, count)
+						line := workflow.GetInfo(ctx).WorkflowExecution.RunID + " " + ts.Info().Instance
+						_, err = call(ctx, ts, fixture.Append, fixture.AppendArguments{File: effects, Line: line})
 						return err
 					}
-					got.Pids = append(got.Pids, pid)
-					if _, err := call(ctx, ts, fixture.Incr, nil); err != nil {
-						return err
+					err := toolset.With(ctx, options, body)
+					if failure.IsDedicatedWorker(err) {
+						got.Lost = append(got.Lost, faultOf(err))
+						err = toolset.With(ctx, options, body)
 					}
-					if err := await(ctx, "go on"); err != nil {
-						return err
-					}
-					count, err := call(ctx, ts, fixture.Incr, nil)
-					if err != nil {
-						return err
-					}
-					got.Counts = append(got.Counts, count)
-					_, err = call(ctx, ts, fixture.Append, fixture.AppendArguments{File: calls, Line: pid})
 					return err
 				}
-				err = toolset.With(ctx, b.options(shortHeartbeat), body)
-				if failure.IsDedicatedWorker(err) {
-					got.Lost = faultOf(err)
-					err = toolset.With(ctx, b.options(shortHeartbeat), body)
+				if err := block(first); err != nil {
+					return got, err
 				}
-				return got, err
+				if err := await(ctx, between); err != nil {
+					return got, err
+				}
+				if err := block(second); err != nil {
+					return got, err
+				}
+				return got, await(ctx, "the end")
 			})
-			condition(w, "go on", func() bool { waiting.Store(true); return goOn.Load() })
-			old := b.begin(client.StartWorkflowOptions{})
-			b.eventually("the workflow waits in its block", waiting.Load)
-			server := b.processes()
-			tasks := b.workflowTasks(old).ids
-			at := tasks[0]
-			if middle {
-				at = tasks[len(tasks)-1]
+			for _, name := range []string{first, between, second, "the end"} {
+				condition(w, name, func() bool { return true })
 			}
+			condition(w, "go on", func() bool { waits.Store(true); return goOn.Load() })
+			old := b.begin(client.StartWorkflowOptions{})
+			var server []int
+			if tc.over {
+				if err := old.Get(b.ctx, nil); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				b.eventually("the workflow waits in its second block", waits.Load)
+				server = b.processes()
+			}
+			written := len(b.lines(effects))
 
 			began := time.Now()
-			run := b.reset(old, at)
+			run := b.reset(old, b.taskAfter(old, tc.to))
 			for _, pid := range server {
 				b.awaitGone(pid)
 			}
@@ -126,24 +162,58 @@ func TestWorkflowReset(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.toldAfter(began, "the new run was over")
-			last := got.Pids[len(got.Pids)-1]
-			if !slices.Equal(got.Counts, []string{"2"}) || !slices.Equal(b.lines(calls), []string{last}) {
-				t.Errorf("the counts are %v, and %v were called", got.Counts, b.lines(calls))
+			if !slices.Equal(got.Counts, []string{"2", "2"}) {
+				t.Errorf("the new run counted %v", got.Counts)
 			}
-			if pid, _ := strconv.Atoi(last); slices.Contains(server, pid) {
-				t.Error("the new run has used the server of the old one")
+			// What the new run has called is what its own sessions were told.
+			instances := make(map[string]bool)
+			for i, line := range b.lines(effects) {
+				runID, instance, _ := strings.Cut(line, " ")
+				if i >= written && runID != run.GetRunID() || i < written && runID == run.GetRunID() || instances[instance] {
+					t.Errorf("effect %d of %d was made by run %s in session %s; the new run is %s", i, written, runID, instance, run.GetRunID())
+				}
+				instances[instance] = true
 			}
-			switch {
-			case !middle && (len(got.Pids) != 1 || got.Lost.Text != ""):
-				t.Errorf("the new run saw %+v", got)
-			case middle && (got.Lost.Type != failure.TypeDedicatedWorker || got.Lost.Details.Reason != failure.ReasonWorkflowReset):
-				t.Errorf("the new run lost its block by %+v", got.Lost)
-			case middle && got.Lost.Ran == failure.RanYes:
-				t.Errorf("a tool ran: %+v", got.Lost)
+			if len(got.Lost) != tc.lost {
+				t.Errorf("the new run has lost %d blocks: %+v", len(got.Lost), got.Lost)
 			}
-			b.wantConnects("here", "here")
+			for _, lost := range got.Lost {
+				if lost.Type != failure.TypeDedicatedWorker || lost.Details.Reason != failure.ReasonWorkflowReset || lost.Ran == failure.RanYes {
+					t.Errorf("the new run lost its block by %+v", lost)
+				}
+			}
+			if n := len(b.connects()); n != tc.connects {
+				t.Errorf("%d connectors were run, want %d", n, tc.connects)
+			}
+			b.eventually("no server is left", func() bool { return len(b.processes()) == 0 })
 		})
 	}
+}
+
+// taskAfter returns the workflow task in which the run took the result of an
+// activity of the test's own; its first one without a name.
+func (b *bundle) taskAfter(run client.WorkflowRun, activityType string) int64 {
+	b.Helper()
+	scheduled := make(map[int64]bool)
+	reached := activityType == ""
+	events := b.client.GetWorkflowHistory(b.ctx, run.GetID(), run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			b.Fatal(err)
+		}
+		scheduling := event.GetActivityTaskScheduledEventAttributes()
+		switch {
+		case scheduling != nil && scheduling.GetActivityType().GetName() == activityType:
+			scheduled[event.GetEventId()] = true
+		case scheduled[event.GetActivityTaskCompletedEventAttributes().GetScheduledEventId()]:
+			reached = true
+		case reached && event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+			return event.GetEventId()
+		}
+	}
+	b.Fatalf("the run has no workflow task after %q", activityType)
+	return 0
 }
 
 // A workflow is reset while a call runs, to a workflow task after the one that

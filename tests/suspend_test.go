@@ -3,6 +3,10 @@
 package tests
 
 import (
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -14,58 +18,214 @@ import (
 	"github.com/mcpsession/mcpsession/tests/fixture"
 )
 
-// A host is stopped for longer than its heartbeat timeout, with a call already
-// handed to it, while its MCP server is alive. The block is lost, and its run
-// opens another on another host. When the first host wakes up it must find that
-// it is no longer the owner before it does anything else: it makes no call, ends
-// its server, and stays out of the new block's way.
+// A host is stopped for longer than its heartbeat timeout, while its MCP server is
+// alive. The block is lost, and its run opens another on another host, whose server
+// works on the same store. When the first host wakes up it must find that it is no
+// longer the owner before it does anything else: it makes no further call, neither
+// one that it was handed nor one that waited for its turn, ends its server or the
+// server's session, and stays out of the new block's way.
 func TestHostSuspended(t *testing.T) {
 	t.Parallel()
-	b := setupFaults(t)
+	for _, overHTTP := range []bool{false, true} {
+		for _, phase := range []string{"idle", "handed a call", "in a call, and one waits"} {
+			name := "stdio, " + phase
+			if overHTTP {
+				name = "HTTP, " + phase
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				b := setupFaults(t)
+				z := b.zombie(overHTTP)
+				block := z.open()
+				old := z.server(block)
+				block.store("old")
+
+				var running, pending *step
+				arguments := fixture.BlockArguments{Began: b.file("began"), Until: b.file("until")}
+				if phase == "in a call, and one waits" {
+					running = block.beginCall(fixture.Block, arguments)
+					b.awaitLines(arguments.Began, 1)
+					pending = block.beginStore("too late")
+					b.eventually("both calls are in the host's hands", func() bool { return b.begun(z.run, callTool) == 2 })
+				}
+				suspended := time.Now()
+				z.first.signal(syscall.SIGSTOP)
+				if phase == "handed a call" {
+					pending = block.beginStore("too late")
+					// The poll that the host has out takes it.
+					b.eventually("the call was handed to the sleeping host", z.callStarted)
+				}
+				z.second.start()
+				if pending != nil {
+					b.wantOpenedBy(b.wantLoss(pending.err(), failure.ReasonHostLost, failure.RanUnknown), "first")
+				}
+				if running != nil {
+					b.wantLoss(running.err(), failure.ReasonHostLost, failure.RanUnknown)
+				}
+				b.awaitSessionEnd(z.run)
+				b.toldAfter(suspended, "the workflow was told")
+				again := z.open()
+				if again.Host != "second" || again.Instance == block.Instance {
+					t.Fatalf("the new block is on host %q as instance %q", again.Host, again.Instance)
+				}
+				again.store("new")
+				if running != nil {
+					// The answer that the sleeping host finds frees the place for the next.
+					if err := os.WriteFile(arguments.Until, nil, 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if z.isGone(old) {
+					t.Fatal("the first host's server has ended though its host sleeps; this test proves nothing")
+				}
+
+				woken := time.Now()
+				z.first.signal(syscall.SIGCONT)
+				b.eventually("the first host has closed its server", func() bool { return z.isGone(old) })
+				b.toldAfter(woken, "the first host's server was closed")
+				again.store("new")
+				b.wantLoss(block.callUnscheduled(), failure.ReasonHostLost, failure.RanNo)
+				if err := again.close(); err != nil {
+					t.Error(err)
+				}
+				// The first host lets go of what it was handed, and is of use again.
+				z.first.signal(syscall.SIGTERM)
+				b.awaitExit(z.first)
+				if stored := b.lines(b.file("store")); !slices.Equal(stored, []string{"old", "new", "new"}) {
+					t.Errorf("the store has %q", stored)
+				}
+				z.check(old)
+				b.wantConnects("first", "second")
+			})
+		}
+	}
+}
+
+// A zombie is a driver whose first host a test suspends, and whose second one takes
+// the next block. Their servers have one store.
+type zombie struct {
+	*driver
+	site   *site // nil over stdio
+	first  *hostProcess
+	second *lateHost
+}
+
+func (b *bundle) zombie(overHTTP bool) *zombie {
+	b.Helper()
 	// A host that is full doesn't poll, so no later session is handed to it while
 	// it sleeps.
-	first := b.startHost(hostConfig{Name: "first", Sessions: 1})
-	// Long enough for the call to be handed to it.
-	d := b.drive(b.options(3 * shortHeartbeat))
-	block := d.open()
-	block.must(fixture.Incr)
-	pid := block.pid()
+	config := hostConfig{Name: "first", Sessions: 1, Calls: 1}
+	z := &zombie{}
+	if overHTTP {
+		z.site = b.site(fixture.NewHTTP(nil))
+		config.URL = z.site.URL
+	}
+	z.first = b.startHost(config)
+	config.Name = "second"
+	z.second = &lateHost{b, config}
+	// Long enough for a call to be handed to the sleeping host.
+	z.driver = b.drive(b.options(3 * shortHeartbeat))
+	return z
+}
 
-	suspended := time.Now()
+// A lateHost is started later.
+type lateHost struct {
+	*bundle
+	config hostConfig
+}
+
+func (l *lateHost) start() { l.Helper(); l.startHost(l.config) }
+
+// server names the MCP server of a block: its process, or its session over HTTP.
+func (z *zombie) server(k *drivenBlock) string {
+	z.Helper()
+	if z.site == nil {
+		return k.must(fixture.Pid)
+	}
+	k.must(fixture.Get)
+	seen := z.site.sessions()
+	return seen[len(seen)-1].session
+}
+
+// isGone reports whether the server has ended, or was told to end its session.
+func (z *zombie) isGone(old string) bool {
+	z.Helper()
+	if z.site != nil {
+		return slices.Contains(z.site.sessions(), sessionRequest{old, http.MethodDelete})
+	}
+	pid, err := strconv.Atoi(old)
+	if err != nil {
+		z.Fatal(err)
+	}
+	return gone(pid)
+}
+
+// check fails the test unless what the server over HTTP saw is in order: once the
+// new session was there, the old one was told to end, and nothing else.
+func (z *zombie) check(old string) {
+	z.Helper()
+	if z.site == nil {
+		return
+	}
+	var after []string
+	opened := 0
+	for _, r := range z.site.sessions() {
+		switch {
+		case r.method == "initialize":
+			opened++
+		case opened == 2 && r.session == old:
+			after = append(after, r.method)
+		}
+	}
+	after = slices.DeleteFunc(after, func(method string) bool { return method == "notifications/cancelled" })
+	if opened != 2 || !slices.Equal(after, []string{http.MethodDelete}) {
+		z.Errorf("%d sessions were opened; once there were two, the first was sent %q", opened, after)
+	}
+}
+
+// store adds a line to the store; beginStore begins to.
+func (k *drivenBlock) store(line string) {
+	k.Helper()
+	if err := k.beginStore(line).err(); err != nil {
+		k.Fatal(err)
+	}
+}
+
+func (k *drivenBlock) beginStore(line string) *step {
+	k.Helper()
+	return k.beginCall(fixture.Append, fixture.AppendArguments{File: k.file("store"), Line: line})
+}
+
+// A host is suspended while it connects, and wakes up when the run has opened
+// another block: whatever it has of a server then is of no use to anybody, and goes.
+func TestHostSuspendedWhileConnecting(t *testing.T) {
+	t.Parallel()
+	b := setupFaults(t)
+	first := b.startHost(hostConfig{Name: "first", Sessions: 1, Gate: b.file("gate")})
+	d := b.drive(b.options(shortHeartbeat))
+	opening := d.beginOpen()
+	b.awaitLines(b.connectsFile(), 2)
 	first.signal(syscall.SIGSTOP)
-	effects := b.file("effects")
-	pending := block.beginCall(fixture.Append, fixture.AppendArguments{File: effects, Line: "too late"})
-	// The poll that the host has out takes it.
-	b.eventually("the call was handed to the sleeping host", d.callStarted)
-	b.startHost(hostConfig{Name: "second"})
-	b.wantOpenedBy(b.wantLoss(pending.err(), failure.ReasonHostLost, failure.RanUnknown), "first")
-	b.toldAfter(suspended, "the call failed")
+	b.startHost(hostConfig{Name: "second", Sessions: 1})
+	_, err := opening.block()
+	b.wantOpenedBy(b.wantLoss(err, failure.ReasonHostLost, ""), "first")
 	again := d.open()
-	if again.Host != "second" || again.Instance == block.Instance {
-		t.Fatalf("the new block is on host %q as instance %q", again.Host, again.Instance)
-	}
 	again.must(fixture.Incr)
-	if gone(pid) {
-		t.Fatal("the first host's server has ended though its host sleeps; this test proves nothing")
+	if err := os.WriteFile(b.file("gate"), nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
-
-	woken := time.Now()
 	first.signal(syscall.SIGCONT)
-	b.awaitGone(pid)
-	b.toldAfter(woken, "the first host's server was gone")
+	first.signal(syscall.SIGTERM)
+	b.awaitExit(first)
 	again.must(fixture.Incr)
 	again.wantCounter(2)
-	b.wantLoss(block.callUnscheduled(), failure.ReasonHostLost, failure.RanNo)
 	if err := again.close(); err != nil {
 		t.Error(err)
 	}
-	// The first host lets go of what it was handed, and is of use again.
-	first.signal(syscall.SIGTERM)
-	b.awaitExit(first)
-	if lines := b.lines(effects); len(lines) != 0 {
-		t.Errorf("the first host has called a tool after it woke: %v", lines)
+	if left := b.processes(); len(left) > 1 {
+		t.Errorf("besides the second host there are processes: %v", left)
 	}
-	b.wantConnects("first", "second")
+	b.wantConnects("first", "first waits", "second")
 }
 
 // A host dies with a Close under way: Close returns the loss, since nobody can

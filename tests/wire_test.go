@@ -164,21 +164,24 @@ func TestRetryAfterNothing(t *testing.T) {
 	b.wantOpens(1)
 }
 
-// An operator resets the session activity while it waits for a retry after its
-// host was lost. With the details kept, the next attempt knows that a session was
-// open. With them dropped, all that it finds is a first attempt: it must hear from
+// An operator resets, or pauses and unpauses, the session activity while it waits
+// for a retry after its host was lost. With the details kept, the next attempt knows
+// that a session was open. With them dropped, all that it finds is a first attempt: it must hear from
 // the block before it may open. It hears a call to another session, which it
 // refuses, or nothing, and opens none.
 func TestResetInBackoff(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		dropDetails, call, begun bool
-		reason                   failure.Reason
+		operate     operate
+		call, begun bool
+		reason      failure.Reason
 	}{
-		"details kept":                       {reason: failure.ReasonHostLost},
-		"details dropped":                    {dropDetails: true, reason: failure.ReasonReset},
-		"details dropped, a call":            {dropDetails: true, call: true, reason: failure.ReasonReset},
-		"details dropped, a call that began": {dropDetails: true, call: true, begun: true, reason: failure.ReasonReset},
+		"details kept":                       {operate: resetKeeping, reason: failure.ReasonHostLost},
+		"details dropped":                    {operate: resetDropping, reason: failure.ReasonReset},
+		"details dropped, a call":            {operate: resetDropping, call: true, reason: failure.ReasonReset},
+		"details dropped, a call that began": {operate: resetDropping, call: true, begun: true, reason: failure.ReasonReset},
+		"unpaused, details kept":             {operate: pauseAndUnpause, reason: failure.ReasonHostLost},
+		"unpaused, details dropped":          {operate: pauseAndUnpauseAnew, reason: failure.ReasonReset},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -206,7 +209,7 @@ func TestResetInBackoff(t *testing.T) {
 				pending = block.wireCall(fixture.Incr, testTimeout)
 			}
 			reset := time.Now()
-			d.resetSession(tc.dropDetails)
+			tc.operate(d, d.sessionActivity().GetActivityId())
 			if tc.call {
 				b.wantLoss(pending.err(), failure.ReasonOtherInstance, ran)
 				b.toldAfter(reset, "the call failed")
