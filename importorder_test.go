@@ -18,7 +18,9 @@ var importOrder = []struct {
 	{"heartbeat", []string{"failure", "queue"}},
 	{"transport", []string{"failure", "queue", "heartbeat"}},
 	{"session", []string{"failure", "queue", "heartbeat", "transport"}},
-	{"toolset", []string{"failure", "queue", "heartbeat"}}, // of heartbeat, the markers
+	{"internal/calls", []string{"queue"}},
+	{"toolset", []string{"failure", "queue", "heartbeat", "internal/calls"}}, // of heartbeat, the markers
+	{"stateless", []string{"failure", "queue", "internal/calls", "toolset"}},
 }
 
 func TestImportOrder(t *testing.T) {

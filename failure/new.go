@@ -50,16 +50,25 @@ func NewMCPProtocol(server, message string, code int64, data json.RawMessage) er
 	)
 }
 
-// NewResultTooLarge returns the failure of an operation whose result can't be
-// delivered for its size.
+// NewResultTooLarge returns the failure of an operation whose result no Temporal
+// payload can carry.
 func NewResultTooLarge(d SizeDetails) error {
+	return newTooLarge(d, "for a Temporal payload; ask the tool for less, or configure external payload storage on the client")
+}
+
+// NewResultOverBound returns the failure of an operation whose result is over the
+// bound that its caller sets.
+func NewResultOverBound(d SizeDetails) error {
+	return newTooLarge(d, "that the caller sets; ask the tool for less, or raise Options.MaxResult")
+}
+
+func newTooLarge(d SizeDetails, limit string) error {
 	what := "a result"
 	if d.Tool != "" {
 		what = fmt.Sprintf("tool %q ran, and its result", d.Tool)
 	}
 	return temporal.NewApplicationErrorWithOptions(
-		fmt.Sprintf("MCP server %q: %s of %d bytes is over the limit of %d bytes for a Temporal payload; "+
-			"ask the tool for less, or configure external payload storage on the client", d.Server, what, d.Size, d.Limit),
+		fmt.Sprintf("MCP server %q: %s of %d bytes is over the limit of %d bytes %s", d.Server, what, d.Size, d.Limit, limit),
 		TypeResultTooLarge,
 		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{d}},
 	)

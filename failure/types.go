@@ -25,8 +25,8 @@ const (
 	// on.
 	TypeMCPProtocol = "MCPProtocolError"
 
-	// TypeTool: a tool's result had IsError set. It is reserved for typed calls,
-	// which are not there yet; all calls of today return the result.
+	// TypeTool: a tool's result had IsError set. Only typed calls make an error of
+	// it; [Tool] says which tool and what it gave as the reason.
 	TypeTool = "ToolError"
 
 	// TypeCall: the session lives on, but this call has no answer: its time ran

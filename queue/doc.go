@@ -24,4 +24,8 @@
 //	   │ ◀──────────────── Info{instance i}
 //	   │ CallTool{run, key, i} ────────▶ i is mine: serve
 //	   │ CallTool{run, key, j} ────────▶ j is not: refuse, for good
+//
+// A stateless operation, [Stateless], belongs to no block: it goes to the task queue
+// that the host polls, names its run and nothing else, and is served by whoever
+// takes it.
 package queue

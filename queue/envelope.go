@@ -30,6 +30,12 @@ type Operation struct {
 	// Timeout bounds the MCP request of this operation; the session's own default
 	// is [DefaultCallTimeout].
 	Timeout time.Duration `json:"timeout,omitempty"`
+	// MaxResult bounds the result, in bytes of JSON before any codec; zero is no
+	// bound but that of a Temporal payload.
+	MaxResult int `json:"maxResult,omitempty"`
+	// MaxSends is how often the request may be sent to the server while there is no
+	// answer from it; zero is once. It is more for what may run twice only.
+	MaxSends int `json:"maxSends,omitempty"`
 }
 
 // DefaultCallTimeout bounds an MCP request whose operation names no timeout.
@@ -53,6 +59,50 @@ type CallTool struct {
 	// Arguments are the tool's arguments, as the JSON object that the server
 	// gets: not decoded on the way, so that no digit is lost.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
+}
+
+// ListPrompts asks for all prompts.
+type ListPrompts struct{ Operation }
+
+// GetPrompt asks for one prompt.
+type GetPrompt struct {
+	Operation
+	// Name is the prompt's name.
+	Name string `json:"name"`
+	// Arguments are the prompt's arguments; MCP has them as strings.
+	Arguments map[string]string `json:"arguments,omitempty"`
+}
+
+// ListResources asks for all resources.
+type ListResources struct{ Operation }
+
+// ListResourceTemplates asks for all resource templates.
+type ListResourceTemplates struct{ Operation }
+
+// ReadResource asks for the contents of one resource.
+type ReadResource struct {
+	Operation
+	// URI is the resource's.
+	URI string `json:"uri"`
+}
+
+// Complete asks for completions of an argument of a prompt or a resource template.
+type Complete struct {
+	Operation
+	// Params are MCP's own.
+	Params *mcp.CompleteParams `json:"params"`
+}
+
+// Stateless is the input of a stateless operation, which has no session: O is the
+// operation's own input. Of its [Operation], RunID names the run that calls, Key and
+// Instance are empty, and with MaxSends more than one, attempt by attempt, the request
+// may be sent although it was sent before.
+type Stateless[O any] struct {
+	// Argument is what the workflow passes to the server's connector. With one the
+	// call gets a connection of its own.
+	Argument json.RawMessage `json:"argument,omitempty"`
+	// Operation is what is asked for.
+	Operation O `json:"operation"`
 }
 
 // Info is what a session tells of itself.

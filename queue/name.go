@@ -51,8 +51,8 @@ func ValidateServer(name string) error {
 // session.
 type OperationName string
 
-// The operations of a session. Session-info, list-tools, call-tool and
-// close-session are served today; the other names are reserved.
+// The operations of a session. All but session-info and close-session are served
+// without one, too; see [StatelessActivity].
 const (
 	OperationSessionInfo           OperationName = "session-info"
 	OperationListTools             OperationName = "list-tools"
@@ -75,7 +75,7 @@ func OperationActivity(server string, operation OperationName) string {
 }
 
 // StatelessActivity returns the activity type of an operation without a session.
-// It is reserved: no worker serves one yet.
+// Its input is a [Stateless].
 func StatelessActivity(server string, operation OperationName) string {
 	return "mcp." + server + ".stateless." + string(operation)
 }

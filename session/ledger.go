@@ -11,13 +11,14 @@ const ledgerBytes = 16 << 20
 
 // A ledger is what a session knows of its operations, by activity ID: the reason
 // why no tool runs twice for one call. An ID that it does not know has never been
-// begun here, since it forgets none; what it may drop is a result, for which it
+// begun here or was reopened, since it forgets none; what it may drop is a result, for which it
 // keeps a tombstone. Temporal bounds the activities of a run, and with them the
 // IDs.
 type ledger struct {
 	mu      sync.Mutex
 	entries map[string]*entry
-	kept    []*entry // finished ones with a result, oldest first
+	sent    map[string]int // how often, of those that were reopened
+	kept    []*entry       // finished ones with a result, oldest first
 	bytes   int
 	limit   int
 }
@@ -26,6 +27,7 @@ type ledger struct {
 type entry struct {
 	done   chan struct{} // closed when outcome is there
 	cancel context.CancelCauseFunc
+	sends  int // how often the request was sent, this time included
 
 	mu      sync.Mutex
 	outcome outcome
@@ -36,12 +38,13 @@ type outcome struct {
 	value        json.RawMessage // the MCP result; nil with err, and once forgotten
 	toolsChanged bool
 	err          error
+	again        bool // err does not end what may be sent again
 	size         int  // of value, also once it is forgotten
 	forgotten    bool // the value was dropped
 }
 
 func newLedger(limit int) *ledger {
-	return &ledger{entries: make(map[string]*entry), limit: limit}
+	return &ledger{entries: make(map[string]*entry), sent: make(map[string]int), limit: limit}
 }
 
 // begin returns the entry of an operation, and whether this call made it: then
@@ -52,9 +55,25 @@ func (l *ledger) begin(activityID string, cancel context.CancelCauseFunc) (e *en
 	if e, ok := l.entries[activityID]; ok {
 		return e, false
 	}
-	e = &entry{done: make(chan struct{}), cancel: cancel}
+	e = &entry{done: make(chan struct{}), cancel: cancel, sends: l.sent[activityID] + 1}
 	l.entries[activityID] = e
 	return e, true
+}
+
+// reopen lets an operation begin anew that has come to an outcome which does not
+// end it, and may be sent once more.
+func (l *ledger) reopen(activityID string, maxSends int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e, ok := l.entries[activityID]; ok && e.mayRepeat(maxSends) {
+		l.sent[activityID] = e.sends
+		delete(l.entries, activityID)
+	}
+}
+
+// mayRepeat reports whether the operation has come to such an outcome.
+func (e *entry) mayRepeat(maxSends int) bool {
+	return isClosed(e.done) && e.result().again && e.sends < maxSends
 }
 
 // finish records what an operation came to, and drops the oldest results while

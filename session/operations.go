@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -34,12 +33,18 @@ func (b *block) register(registry worker.ActivityRegistry) {
 	registry.RegisterActivityWithOptions(b.closeSession, as(queue.OperationCloseSession))
 	registry.RegisterActivityWithOptions(b.listTools, as(queue.OperationListTools))
 	registry.RegisterActivityWithOptions(b.callTool, as(queue.OperationCallTool))
+	registry.RegisterActivityWithOptions(b.listPrompts, as(queue.OperationListPrompts))
+	registry.RegisterActivityWithOptions(b.getPrompt, as(queue.OperationGetPrompt))
+	registry.RegisterActivityWithOptions(b.listResources, as(queue.OperationListResources))
+	registry.RegisterActivityWithOptions(b.listResourceTemplates, as(queue.OperationListResourceTemplates))
+	registry.RegisterActivityWithOptions(b.readResource, as(queue.OperationReadResource))
+	registry.RegisterActivityWithOptions(b.complete, as(queue.OperationComplete))
 }
 
 func (b *block) sessionInfo(ctx context.Context, in queue.SessionInfo) (*queue.Info, error) {
 	b.arrived()
 	defer b.departed()
-	if err := b.admitBlock(activity.GetInfo(ctx), in.Operation); err != nil {
+	if err := b.admitBlock(ctx, activity.GetInfo(ctx), in.Operation, ""); err != nil {
 		return nil, err
 	}
 	b.say(heartbeat.HeardInfo)
@@ -62,7 +67,7 @@ func (b *block) sessionInfo(ctx context.Context, in queue.SessionInfo) (*queue.I
 }
 
 func (b *block) closeSession(ctx context.Context, in queue.CloseSession) (*queue.Closed, error) {
-	if err := b.admitInstance(activity.GetInfo(ctx), in.Operation, ""); err != nil {
+	if err := b.admitInstance(ctx, activity.GetInfo(ctx), in.Operation, ""); err != nil {
 		return nil, err
 	}
 	b.end(&ending{kind: endClosed, message: "its block closed it"})
@@ -75,58 +80,100 @@ func (b *block) closeSession(ctx context.Context, in queue.CloseSession) (*queue
 }
 
 func (b *block) listTools(ctx context.Context, in queue.ListTools) (*encoded, error) {
-	return b.operate(ctx, in.Operation, "", func(ctx context.Context) (any, error) {
+	list := requestListTools(in)
+	return b.operate(ctx, in.Operation, "", func(ctx context.Context, client *mcp.ClientSession) (any, error) {
 		// What is announced from here on is news to the block again.
 		b.toolsChanged.Store(false)
-		return listAllTools(ctx, b.conn.ClientSession)
+		return list(ctx, client)
 	})
 }
 
 func (b *block) callTool(ctx context.Context, in queue.CallTool) (*encoded, error) {
-	return b.operate(ctx, in.Operation, in.Tool, func(ctx context.Context) (any, error) {
-		params := &mcp.CallToolParams{Name: in.Tool}
-		if len(in.Arguments) > 0 {
-			params.Arguments = in.Arguments
-		}
-		return b.conn.CallTool(ctx, params)
-	})
+	return b.operate(ctx, in.Operation, in.Tool, requestCallTool(in))
+}
+
+func (b *block) listPrompts(ctx context.Context, in queue.ListPrompts) (*encoded, error) {
+	return b.operate(ctx, in.Operation, "", requestListPrompts(in))
+}
+
+func (b *block) getPrompt(ctx context.Context, in queue.GetPrompt) (*encoded, error) {
+	return b.operate(ctx, in.Operation, "", requestGetPrompt(in))
+}
+
+func (b *block) listResources(ctx context.Context, in queue.ListResources) (*encoded, error) {
+	return b.operate(ctx, in.Operation, "", requestListResources(in))
+}
+
+func (b *block) listResourceTemplates(ctx context.Context, in queue.ListResourceTemplates) (*encoded, error) {
+	return b.operate(ctx, in.Operation, "", requestListResourceTemplates(in))
+}
+
+func (b *block) readResource(ctx context.Context, in queue.ReadResource) (*encoded, error) {
+	return b.operate(ctx, in.Operation, "", requestReadResource(in))
+}
+
+func (b *block) complete(ctx context.Context, in queue.Complete) (*encoded, error) {
+	return b.operate(ctx, in.Operation, "", requestComplete(in))
 }
 
 // operate runs one operation at most once, however many attempts its activity
 // has, and returns its outcome to each of them.
-func (b *block) operate(ctx context.Context, op queue.Operation, tool string,
-	request func(context.Context) (any, error)) (*encoded, error) {
+func (b *block) operate(ctx context.Context, op queue.Operation, tool string, asks request) (*encoded, error) {
 	b.arrived()
 	defer b.departed()
 	info := activity.GetInfo(ctx)
-	if err := b.admitInstance(info, op, tool); err != nil {
+	if err := b.admitInstance(ctx, info, op, tool); err != nil {
 		return nil, err
 	}
+	if op.Timeout <= 0 {
+		op.Timeout = queue.DefaultCallTimeout
+	}
 	requestCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	b.ledger.reopen(info.ActivityID, op.MaxSends)
 	e, begun := b.ledger.begin(info.ActivityID, cancel)
 	if begun {
-		b.start(requestCtx, e, op, tool, request)
+		b.start(requestCtx, e, op, tool, asks)
 	}
 	if err := awaitEntry(ctx, e); err != nil {
 		return nil, err
+	}
+	if e.mayRepeat(op.MaxSends) {
+		return nil, failure.Rewrap(e.result().err)
 	}
 	return b.deliver(ctx, info, e.result(), tool, !begun)
 }
 
 // start sends the request of a new entry on its way, unless the session has ended.
-func (b *block) start(ctx context.Context, e *entry, op queue.Operation, tool string,
-	request func(context.Context) (any, error)) {
+func (b *block) start(ctx context.Context, e *entry, op queue.Operation, tool string, asks request) {
+	if e.sends > 1 {
+		ctx = context.WithValue(ctx, resentKey{}, true)
+	}
 	if !b.begin(func() {
 		// An attempt can end long before its request: the session is not idle then.
 		b.arrived()
 		defer b.departed()
 		defer e.cancel(nil)
 		// The request ends with its block, not with the attempt that began it.
-		defer context.AfterFunc(b.ctx, func() { e.cancel(context.Cause(b.ctx)) })()
-		b.ledger.finish(e, b.perform(ctx, op, tool, request))
+		defer context.AfterFunc(b.ctx, func() { b.cutOff(e) })()
+		b.ledger.finish(e, b.perform(ctx, op, tool, func(ctx context.Context) (any, error) {
+			return asks(ctx, b.conn.ClientSession)
+		}))
 	}) {
-		b.ledger.finish(e, outcome{err: b.ending().callErr(b.attempt, tool, failure.RanNo)})
+		b.ledger.finish(e, outcome{err: b.ending().callErr(b.attempt, tool, unsent(ctx))})
 	}
+}
+
+// cutOff cancels an entry's request because its block has ended. One whose server is
+// gone ends by itself, with the answer if that came before: between an answer and a
+// cancel the MCP SDK would choose at random.
+func (b *block) cutOff(e *entry) {
+	if b.ending().reason == failure.ReasonServerGone {
+		select {
+		case <-e.done:
+		case <-time.After(politeTimeout):
+		}
+	}
+	e.cancel(context.Cause(b.ctx))
 }
 
 // awaitEntry waits for the entry's outcome. Of the ways in which an attempt can
@@ -152,17 +199,13 @@ func awaitEntry(ctx context.Context, e *entry) error {
 	}
 }
 
-var (
-	errCallCanceled = errors.New("the workflow cancelled the call")
-	errCallTimeout  = errors.New("the call's timeout passed")
-)
-
 // perform makes one request under the block's limits and judges its end.
 func (b *block) perform(ctx context.Context, op queue.Operation, tool string, request func(context.Context) (any, error)) (o outcome) {
 	ctx, send := transport.TrackSend(ctx)
+	x := &exchange{holder: b, conn: b.conn, server: b.attempt.server.Name, tool: tool, op: op, send: send, resent: ctx.Value(resentKey{}) != nil}
 	defer func() {
 		if p := recover(); p != nil {
-			o = outcome{err: b.callFailure(failure.ReasonNoAnswer, tool, b.ran(send), fmt.Sprintf("the request panicked: %v", p))}
+			o = outcome{err: x.panicked(p)}
 		}
 	}()
 	if b.slots != nil {
@@ -175,28 +218,16 @@ func (b *block) perform(ctx context.Context, op queue.Operation, tool string, re
 	// A host that was paused or cut off may find the operation before its own timers
 	// have fired, and a place that came free because the session ends is none to
 	// begin in. The block is asked before the request's context, which ends later.
-	if !b.attempt.writer.Owner() {
-		b.end(b.attempt.disowned())
-	}
+	b.attempt.checkOwner()
 	if e := b.ending(); e != nil {
-		return outcome{err: e.callErr(b.attempt, tool, failure.RanNo)}
+		return outcome{err: e.callErr(b.attempt, tool, unsent(ctx))}
 	}
 	if ctx.Err() != nil {
-		return outcome{err: b.judge(ctx, context.Cause(ctx), send, tool, op)}
+		return outcome{err: x.judge(ctx, context.Cause(ctx))}
 	}
-	timeout := op.Timeout
-	if timeout <= 0 {
-		timeout = queue.DefaultCallTimeout
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errCallTimeout)
-	defer cancel()
-	result, err := request(ctx)
+	value, err := x.ask(ctx, request)
 	if err != nil {
-		return outcome{err: b.judge(ctx, err, send, tool, op)}
-	}
-	value, err := json.Marshal(result)
-	if err != nil {
-		return outcome{err: b.callFailure(failure.ReasonNoAnswer, tool, failure.RanYes, fmt.Sprintf("encode the result: %v", err))}
+		return outcome{err: err, again: repeatable(err)}
 	}
 	return outcome{value: value, toolsChanged: b.toolsChanged.Load()}
 }
@@ -208,14 +239,14 @@ func (b *block) deliver(ctx context.Context, info activity.Info, o outcome, tool
 	case o.err != nil:
 		return nil, o.err
 	case again && o.size > minimumTooLarge:
-		if limit, refused := b.refusedForSize(ctx, info); refused {
+		if limit, refused := refusedForSize(ctx, b.attempt.client, info); refused {
 			return nil, failure.NewResultTooLarge(failure.SizeDetails{
 				Server: b.attempt.server.Name, Tool: tool, Size: int64(o.size), Limit: limit,
 			})
 		}
 	}
 	if o.forgotten {
-		return nil, b.callFailure(failure.ReasonForgotten, tool, failure.RanYes,
+		return nil, b.attempt.callFailure(failure.ReasonForgotten, tool, failure.RanYes,
 			fmt.Sprintf("the result of %d bytes was delivered to an earlier attempt, lost, and is not kept any more", o.size))
 	}
 	return &encoded{Value: &o.value, ToolsChanged: o.toolsChanged}, nil

@@ -1,15 +1,13 @@
 package toolset
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/mcpsession/mcpsession/internal/calls"
 	"github.com/mcpsession/mcpsession/queue"
 )
 
@@ -24,19 +22,27 @@ func (ts *Toolset) ListTools(ctx workflow.Context) (*mcp.ListToolsResult, error)
 	if ts.tools != nil {
 		return ts.tools, nil
 	}
-	options, timeout, err := ts.settings.operation(queue.OperationListTools, "")
+	return ts.readTools(ctx)
+}
+
+// readTools reads the tool list from the server.
+func (ts *Toolset) readTools(ctx workflow.Context) (*mcp.ListToolsResult, error) {
+	changes := ts.toolChanges
+	options, timeout, err := ts.activity(queue.OperationListTools, "")
 	if err != nil {
 		return nil, err
 	}
-	changes := ts.toolChanges
 	c := ts.schedule(ctx, queue.OperationListTools, queue.ListTools{Operation: ts.operation(timeout)}, options)
 	var result queue.Result[mcp.ListToolsResult]
 	if err := ts.await(ctx, c, &result); err != nil {
 		return nil, err
 	}
 	// A list that the server has said to be old while it was on its way is not kept.
-	if (ts.settings.CacheTools || !ts.declaresListChanged()) && !result.ToolsChanged && changes == ts.toolChanges {
-		ts.tools = result.Value
+	if !result.ToolsChanged && changes == ts.toolChanges {
+		ts.listed = result.Value
+		if ts.settings.CacheTools || !ts.declaresListChanged() {
+			ts.tools = result.Value
+		}
 	}
 	return result.Value, nil
 }
@@ -60,6 +66,9 @@ func (ts *Toolset) CallTool(ctx workflow.Context, tool string, arguments any) (*
 	if err != nil {
 		return nil, err
 	}
+	if c.kept != nil {
+		return c.kept, nil
+	}
 	return ts.awaitCall(ctx, c)
 }
 
@@ -75,7 +84,11 @@ func (ts *Toolset) CallToolAsync(ctx workflow.Context, tool string, arguments an
 		settable.SetError(err)
 		return future
 	}
-	workflow.GoNamed(ctx, "mcpsession: await "+clip(tool), func(ctx workflow.Context) {
+	if c.kept != nil {
+		settable.SetValue(c.kept)
+		return future
+	}
+	workflow.GoNamed(ctx, "mcpsession: await "+calls.Clip(tool), func(ctx workflow.Context) {
 		result, err := ts.awaitCall(ctx, c)
 		settable.Set(result, err)
 	})
@@ -89,25 +102,28 @@ func (ts *Toolset) scheduleCall(ctx workflow.Context, tool string, arguments any
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if tool == "" {
-		return nil, fmt.Errorf("toolset: server %q: the tool's name is empty", ts.settings.Server)
+	if err := calls.CheckTool(tool); err != nil {
+		return nil, fmt.Errorf("toolset: server %q: %w", ts.settings.Server, err)
 	}
-	if len(tool) > maxToolName {
-		return nil, fmt.Errorf("toolset: server %q: the tool's name %.40q… has %d bytes; at most %d are allowed",
-			ts.settings.Server, tool, len(tool), maxToolName)
-	}
-	raw, err := encodeArguments(arguments, ts.settings.MaxArguments)
+	raw, err := calls.EncodeArguments(arguments, ts.settings.MaxArguments)
 	if err != nil {
-		return nil, fmt.Errorf("toolset: tool %q of server %q: %w", clip(tool), ts.settings.Server, err)
+		return nil, fmt.Errorf("toolset: tool %q of server %q: %w", calls.Clip(tool), ts.settings.Server, err)
 	}
-	options, timeout, err := ts.settings.operation(queue.OperationCallTool, tool)
+	if err := ts.validate(tool, raw); err != nil {
+		return nil, err
+	}
+	key := ts.resultKey(tool, raw)
+	if kept := ts.results[key]; kept != nil {
+		return &call{kept: kept}, nil
+	}
+	options, timeout, err := ts.activity(queue.OperationCallTool, tool)
 	if err != nil {
 		return nil, err
 	}
-	c := ts.schedule(ctx, queue.OperationCallTool, queue.CallTool{
-		Operation: ts.operation(timeout), Tool: tool, Arguments: raw,
-	}, options)
-	c.tool = tool
+	op := ts.operation(timeout)
+	op.MaxResult, op.MaxSends = ts.settings.MaxResult, ts.sends(tool)
+	c := ts.schedule(ctx, queue.OperationCallTool, queue.CallTool{Operation: op, Tool: tool, Arguments: raw}, options)
+	c.tool, c.key = tool, key
 	return c, nil
 }
 
@@ -116,11 +132,19 @@ func (ts *Toolset) awaitCall(ctx workflow.Context, c *call) (*mcp.CallToolResult
 	if err := ts.await(ctx, c, &result); err != nil {
 		return nil, err
 	}
-	if result.ToolsChanged {
-		ts.tools = nil
-		ts.toolChanges++
-	}
+	ts.noteTools(result.ToolsChanged)
+	ts.keepResult(c.key, result.Value)
 	return result.Value, nil
+}
+
+// activity returns the activity options of an operation and the bound of its
+// request.
+func (ts *Toolset) activity(operation queue.OperationName, tool string) (workflow.ActivityOptions, time.Duration, error) {
+	options, timeout, err := calls.Activity(ts.settings.Server, operation, tool, operationDefaults(), ts.settings.common(), ts.over)
+	if err != nil {
+		return options, 0, fmt.Errorf("toolset: server %q: %w", ts.settings.Server, err)
+	}
+	return options, timeout, nil
 }
 
 // operation returns what an operation with this timeout carries.
@@ -128,26 +152,4 @@ func (ts *Toolset) operation(timeout time.Duration) queue.Operation {
 	op := ts.block
 	op.Timeout = timeout
 	return op
-}
-
-// encodeArguments returns the arguments as the JSON object that MCP wants.
-func encodeArguments(arguments any, most int) (json.RawMessage, error) {
-	if arguments == nil {
-		return nil, nil
-	}
-	raw, err := json.Marshal(arguments) //workflowcheck:ignore
-	if err != nil {
-		return nil, fmt.Errorf("encode the arguments (%T) as JSON: %w", arguments, err)
-	}
-	switch {
-	case bytes.Equal(raw, []byte("null")):
-		return nil, nil
-	case raw[0] != '{':
-		return nil, fmt.Errorf("the arguments (%T) encode to %s, not to a JSON object; pass a map or a struct",
-			arguments, strings.ToValidUTF8(string(raw[:min(len(raw), 40)]), "\uFFFD"))
-	case len(raw) > most:
-		return nil, fmt.Errorf("the arguments have %d bytes of JSON; at most %d are allowed: "+
-			"pass a reference to the data instead, or raise Options.MaxArguments if the namespace's payload limit is higher", len(raw), most)
-	}
-	return raw, nil
 }

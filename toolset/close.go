@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/mcpsession/mcpsession/internal/calls"
 	"github.com/mcpsession/mcpsession/queue"
 )
 
@@ -56,7 +57,7 @@ func (ts *Toolset) end(ctx workflow.Context) error {
 	c := ts.schedule(ctx, queue.OperationCloseSession, queue.CloseSession{Operation: ts.block}, workflow.ActivityOptions{
 		StartToCloseTimeout: closeTimeout,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond, MaximumInterval: time.Second, MaximumAttempts: 3},
-		Summary:             summary(ts.settings.Server, queue.OperationCloseSession, ""),
+		Summary:             calls.Summary(ts.settings.Server, queue.OperationCloseSession, ""),
 	})
 	workflow.NewSelector(ctx).
 		AddFuture(c.result, func(workflow.Future) {}).

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpsession/mcpsession/failure"
 	"github.com/mcpsession/mcpsession/heartbeat"
+	"github.com/mcpsession/mcpsession/internal/calls"
 	"github.com/mcpsession/mcpsession/queue"
 )
 
@@ -77,7 +78,7 @@ func stopping(err error) bool {
 // open opens a block once. With an error, too, it returns the toolset, whose
 // session activity has ended or is asked to.
 func open(ctx workflow.Context, settings *settings) (*Toolset, error) {
-	ts := &Toolset{settings: settings}
+	ts := &Toolset{state: new(state), settings: settings}
 	ts.block = queue.Operation{RunID: workflow.GetInfo(ctx).WorkflowExecution.RunID, Key: drawKey(ctx)}
 	ts.taskQueue = queue.Name(settings.Server, ts.block.RunID, ts.block.Key)
 	ts.hosts = cmp.Or(settings.Session.TaskQueue, workflow.GetInfo(ctx).TaskQueueName)
@@ -137,7 +138,7 @@ func (ts *Toolset) awaitInfo(ctx workflow.Context) error {
 			// An answer over the payload limit stays over it.
 			NonRetryableErrorTypes: []string{payloadSizeError, activityNotRegistered},
 		},
-		Summary: summary(ts.settings.Server, queue.OperationSessionInfo, ""),
+		Summary: calls.Summary(ts.settings.Server, queue.OperationSessionInfo, ""),
 	})
 	workflow.NewSelector(ctx).
 		AddFuture(call.result, func(workflow.Future) {}).

@@ -1,15 +1,18 @@
 package toolset
 
 import (
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/mcpsession/mcpsession/failure"
 	"github.com/mcpsession/mcpsession/queue"
 )
 
-// A call is an operation that was scheduled.
+// A call is an operation that was scheduled, or need not be.
 type call struct {
 	tool   string
+	key    string              // of the result, if it is to be kept
+	kept   *mcp.CallToolResult // of an earlier call; then there is no activity
 	result workflow.Future
 	cancel workflow.CancelFunc
 }

@@ -1,15 +1,16 @@
 package toolset
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/mcpsession/mcpsession/internal/calls"
 	"github.com/mcpsession/mcpsession/queue"
 )
 
@@ -30,12 +31,8 @@ const (
 	// DefaultMaxArguments is how many bytes of JSON the arguments of one call may
 	// have: the limit of a Temporal payload, 2 MiB by default, less some room for
 	// the envelope and a codec.
-	DefaultMaxArguments = 2<<20 - 64<<10
+	DefaultMaxArguments = calls.DefaultMaxArguments
 )
-
-// startToCloseMargin is what an operation's activity gets beyond its CallTimeout,
-// so that the request's own end is told before the activity's.
-const startToCloseMargin = 10 * time.Second
 
 // Options configure a block. Server is required; everything else may be left
 // zero.
@@ -75,6 +72,26 @@ type Options struct {
 	// ToolTimeouts is CallTimeout for single tools, by tool name.
 	ToolTimeouts map[string]time.Duration
 
+	// Repeatable says of tools, by name, whether the request may be sent to the
+	// server again, up to three times, when it has refused it for now (429, 503) or
+	// the answer was lost on a session that lives on. It wins over what the server
+	// says of its tools: without it that is so for tools that it annotates as
+	// read-only or idempotent, once the block has listed them. Any other tool runs at
+	// most once.
+	Repeatable map[string]bool
+
+	// ValidateArguments checks the arguments of each call against the tool's input
+	// schema before they are sent, where the block has listed the tool: a call with
+	// arguments that it doesn't allow fails with an error that wraps an
+	// [*ArgumentError], and schedules nothing. Without it the server says what is
+	// wrong.
+	ValidateArguments bool
+
+	// CacheResults names tools whose results the block keeps: a call with arguments
+	// that were used before returns the same result, without an activity. Results
+	// with IsError are not kept.
+	CacheResults []string
+
 	// CacheTools keeps the tool list in the block even if the server declares
 	// that the list may change. It is read again after a call has told that it did.
 	// Lists of servers that don't declare it are always kept.
@@ -84,6 +101,40 @@ type Options struct {
 	// DefaultMaxArguments when zero. Larger ones fail with an error here: the
 	// server would fail the workflow task, again and again.
 	MaxArguments int
+
+	// MaxResult bounds the result of a call, and what a prompt or a resource comes
+	// to, in bytes of JSON before any codec, below what a Temporal payload may have.
+	// A larger one is ResultTooLarge: the tool ran, and history has no part of the
+	// result. Zero is no bound of ours.
+	MaxResult int
+}
+
+// Override returns the options in which each field of over that is not zero has
+// won, and in maps each entry of over: options of one server that many blocks share,
+// with what is different for this block. Options.Session and Operation are merged
+// field by field, too; a RetryPolicy is one field.
+func (o Options) Override(over Options) Options {
+	common := o.common().Override(over.common())
+	o.Operation, o.Tools, o.CallTimeout, o.ToolTimeouts = common.Operation, common.Tools, common.CallTimeout, common.ToolTimeouts
+	o.MaxArguments, o.MaxResult = common.MaxArguments, common.MaxResult
+	o.Session = calls.Merge(o.Session, over.Session)
+	o.Server = cmp.Or(over.Server, o.Server)
+	o.CacheTools = o.CacheTools || over.CacheTools
+	o.ValidateArguments = o.ValidateArguments || over.ValidateArguments
+	o.CacheResults = slices.Concat(o.CacheResults, over.CacheResults)
+	o.Repeatable = calls.Overlay(o.Repeatable, over.Repeatable)
+	if over.Argument != nil {
+		o.Argument = over.Argument
+	}
+	return o
+}
+
+// common returns the options that every kind of operation has.
+func (o Options) common() calls.Options {
+	return calls.Options{
+		Operation: o.Operation, Tools: o.Tools, CallTimeout: o.CallTimeout, ToolTimeouts: o.ToolTimeouts,
+		MaxArguments: o.MaxArguments, MaxResult: o.MaxResult,
+	}
 }
 
 // settings are options that were checked, with their defaults filled in.
@@ -98,45 +149,24 @@ func (o Options) resolve() (*settings, error) {
 	if err := queue.ValidateServer(o.Server); err != nil {
 		return nil, fmt.Errorf("toolset: Options.Server: %w", err)
 	}
-	o.Tools, o.ToolTimeouts = maps.Clone(o.Tools), maps.Clone(o.ToolTimeouts)
-	s := &settings{Options: o}
-	fault := func(format string, args ...any) error {
-		return fmt.Errorf("toolset: block of server %q: %w", o.Server, fmt.Errorf(format, args...))
-	}
+	fault := func(err error) error { return fmt.Errorf("toolset: block of server %q: %w", o.Server, err) }
 	if o.Session.ActivityID != "" {
-		return nil, fault("Options.Session.ActivityID is %q; leave it empty, the SDK gives each activity of a run its own", o.Session.ActivityID)
+		return nil, fault(fmt.Errorf("Options.Session.ActivityID is %q; leave it empty, the SDK gives each activity of a run its own", o.Session.ActivityID))
 	}
-	if s.CallTimeout < 0 || s.MaxArguments < 0 {
-		return nil, fault("Options.CallTimeout is %v and MaxArguments %d; use zero for the default", s.CallTimeout, s.MaxArguments)
+	if err := o.common().Check(); err != nil {
+		return nil, fault(err)
 	}
-	if s.CallTimeout == 0 {
-		s.CallTimeout = DefaultCallTimeout
-	}
-	if s.MaxArguments == 0 {
-		s.MaxArguments = DefaultMaxArguments
-	}
-	if err := checkOperation("Options.Operation", o.Operation, s.CallTimeout); err != nil {
-		return nil, fault("%w", err)
-	}
-	if err := checkActivity("Options.Session", o.Session); err != nil {
-		return nil, fault("%w", err)
+	if err := calls.CheckActivity("Options.Session", o.Session); err != nil {
+		return nil, fault(err)
 	}
 	if timeout := o.Session.HeartbeatTimeout; timeout != 0 && timeout < MinHeartbeatTimeout {
-		return nil, fault("Options.Session.HeartbeatTimeout is %v, too short to tell a slow heartbeat from a lost host; use %v or more",
-			timeout, MinHeartbeatTimeout)
+		return nil, fault(fmt.Errorf("Options.Session.HeartbeatTimeout is %v, too short to tell a slow heartbeat from a lost host; use %v or more",
+			timeout, MinHeartbeatTimeout))
 	}
-	// What is wrong with a tool's options is told now, not at its first call.
-	for _, tool := range workflow.DeterministicKeys(o.Tools) {
-		if _, _, err := s.operation(queue.OperationCallTool, tool); err != nil {
-			return nil, fmt.Errorf("toolset: block of server %q: Options.Tools: %w", o.Server, err)
-		}
-	}
-	for _, tool := range workflow.DeterministicKeys(o.ToolTimeouts) {
-		if _, _, err := s.operation(queue.OperationCallTool, tool); err != nil {
-			return nil, fmt.Errorf("toolset: block of server %q: Options.ToolTimeouts: %w", o.Server, err)
-		}
-	}
-	s.Session = merge(workflow.ActivityOptions{
+	s := &settings{Options: o.Override(Options{})} // a copy
+	s.CallTimeout = cmp.Or(s.CallTimeout, DefaultCallTimeout)
+	s.MaxArguments = cmp.Or(s.MaxArguments, DefaultMaxArguments)
+	s.Session = calls.Merge(workflow.ActivityOptions{
 		HeartbeatTimeout:       DefaultHeartbeatTimeout,
 		ScheduleToStartTimeout: DefaultScheduleToStartTimeout,
 		StartToCloseTimeout:    DefaultSessionTimeout,
@@ -153,99 +183,23 @@ func (o Options) resolve() (*settings, error) {
 	if o.Argument != nil {
 		argument, err := json.Marshal(o.Argument) //workflowcheck:ignore
 		if err != nil {
-			return nil, fault("encode Options.Argument (%T): %w", o.Argument, err)
+			return nil, fault(fmt.Errorf("encode Options.Argument (%T): %w", o.Argument, err))
 		}
 		if len(argument) > s.MaxArguments {
-			return nil, fault("Options.Argument has %d bytes of JSON; at most %d are allowed", len(argument), s.MaxArguments)
+			return nil, fault(fmt.Errorf("Options.Argument has %d bytes of JSON; at most %d are allowed", len(argument), s.MaxArguments))
 		}
 		s.argument = argument
 	}
 	return s, nil
 }
 
-// operation returns the activity options of one operation of the block and the
-// bound of its request. The tool is empty for operations that are not calls.
-func (s *settings) operation(operation queue.OperationName, tool string) (workflow.ActivityOptions, time.Duration, error) {
-	timeout := s.CallTimeout
-	options := merge(workflow.ActivityOptions{
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval: 100 * time.Millisecond,
-			MaximumInterval: 5 * time.Second,
-			// A worker that does not know an operation will not learn it.
-			NonRetryableErrorTypes: []string{activityNotRegistered},
-		},
-		Summary: summary(s.Server, operation, tool),
-	}, s.Operation)
-	if tool != "" {
-		if t, ok := s.ToolTimeouts[tool]; ok {
-			timeout = t
-		}
-		options = merge(options, s.Tools[tool])
-		if err := checkOperation("its options", options, timeout); err != nil {
-			return options, 0, fmt.Errorf("tool %q: %w", clip(tool), err)
-		}
-	}
-	if options.StartToCloseTimeout == 0 && options.ScheduleToCloseTimeout == 0 {
-		options.StartToCloseTimeout = timeout + startToCloseMargin
-	}
-	return options, timeout, nil
-}
-
-func summary(server string, operation queue.OperationName, tool string) string {
-	if tool != "" {
-		return server + ": " + clip(tool)
-	}
-	return server + ": " + string(operation)
-}
-
-// clip keeps a summary within the server's limit of 400 bytes.
-func clip(tool string) string {
-	const most = 300
-	if len(tool) > most {
-		return tool[:most]
-	}
-	return tool
-}
-
-func checkOperation(field string, options workflow.ActivityOptions, timeout time.Duration) error {
-	switch {
-	case options.ActivityID != "":
-		return fmt.Errorf("%s set ActivityID to %q; leave it empty, retries are recognised by the SDK's own", field, options.ActivityID)
-	case options.TaskQueue != "":
-		return fmt.Errorf("%s set TaskQueue to %q; leave it empty, a block has a task queue of its own (Session.TaskQueue says where hosts poll)", field, options.TaskQueue)
-	case timeout <= 0:
-		return fmt.Errorf("the call timeout is %v; it must be more than zero", timeout)
-	case options.StartToCloseTimeout != 0 && options.StartToCloseTimeout < timeout:
-		return fmt.Errorf("%s set StartToCloseTimeout to %v, which is below the call timeout of %v: set CallTimeout or ToolTimeouts too",
-			field, options.StartToCloseTimeout, timeout)
-	}
-	return checkActivity(field, options)
-}
-
-// merge returns base with each field of over that is not zero.
-func merge(base, over workflow.ActivityOptions) workflow.ActivityOptions {
-	set(&base.TaskQueue, over.TaskQueue)
-	set(&base.ScheduleToCloseTimeout, over.ScheduleToCloseTimeout)
-	set(&base.ScheduleToStartTimeout, over.ScheduleToStartTimeout)
-	set(&base.StartToCloseTimeout, over.StartToCloseTimeout)
-	set(&base.HeartbeatTimeout, over.HeartbeatTimeout)
-	set(&base.WaitForCancellation, over.WaitForCancellation)
-	set(&base.ActivityID, over.ActivityID)
-	set(&base.RetryPolicy, over.RetryPolicy)
-	set(&base.DisableEagerExecution, over.DisableEagerExecution)
-	//lint:ignore SA1019 users may set what the Temporal SDK deprecates and still supports
-	set(&base.VersioningIntent, over.VersioningIntent)
-	set(&base.Summary, over.Summary)
-	set(&base.Priority, over.Priority)
-	if over.EventGroups != nil {
-		base.EventGroups = over.EventGroups
-	}
-	return base
-}
-
-func set[T comparable](field *T, value T) {
-	var zero T
-	if value != zero {
-		*field = value
-	}
+// operationDefaults are the activity options of an operation that nobody has
+// configured. It is retried to bring an outcome that was lost on its way.
+func operationDefaults() workflow.ActivityOptions {
+	return workflow.ActivityOptions{RetryPolicy: &temporal.RetryPolicy{
+		InitialInterval: 100 * time.Millisecond,
+		MaximumInterval: 5 * time.Second,
+		// A worker that does not know an operation will not learn it.
+		NonRetryableErrorTypes: []string{activityNotRegistered},
+	}}
 }

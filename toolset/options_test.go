@@ -1,8 +1,6 @@
 package toolset
 
 import (
-	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -12,42 +10,6 @@ import (
 
 	"github.com/mcpsession/mcpsession/queue"
 )
-
-// merge must know every field of the SDK's options: one that it forgot would be
-// dropped without a word. The test sets each by reflection, so that a field of a
-// later SDK is caught.
-func TestMergeTakesEveryField(t *testing.T) {
-	t.Parallel()
-	var over workflow.ActivityOptions
-	fields := reflect.ValueOf(&over).Elem()
-	for i := range fields.NumField() {
-		field := fields.Field(i)
-		switch field.Kind() {
-		case reflect.String:
-			field.SetString("set")
-		case reflect.Int, reflect.Int64:
-			field.SetInt(7)
-		case reflect.Bool:
-			field.SetBool(true)
-		case reflect.Pointer:
-			field.Set(reflect.New(field.Type().Elem()))
-		case reflect.Slice:
-			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
-		case reflect.Struct:
-			field.Field(0).SetInt(7)
-		default:
-			t.Fatalf("field %s has kind %v: teach the test", fields.Type().Field(i).Name, field.Kind())
-		}
-		merged := reflect.ValueOf(merge(workflow.ActivityOptions{}, over)).Field(i)
-		if !reflect.DeepEqual(merged.Interface(), field.Interface()) {
-			t.Errorf("merge drops %s", fields.Type().Field(i).Name)
-		}
-	}
-	base := workflow.ActivityOptions{StartToCloseTimeout: time.Second, Summary: "base"}
-	if merged := merge(base, workflow.ActivityOptions{Summary: "over"}); merged.StartToCloseTimeout != time.Second || merged.Summary != "over" {
-		t.Errorf("merge of one field: %+v", merged)
-	}
-}
 
 // The time-out of an attempt must leave the request's own the first word, unless
 // the caller says otherwise.
@@ -66,7 +28,7 @@ func TestOperationDefaults(t *testing.T) {
 		"slow":    {5*time.Minute + 10*time.Second, 5 * time.Minute},
 		"bounded": {0, DefaultCallTimeout},
 	} {
-		options, timeout, err := s.operation(queue.OperationCallTool, tool)
+		options, timeout, err := (&Toolset{settings: s}).activity(queue.OperationCallTool, tool)
 		if err != nil || options.StartToCloseTimeout != want.startToClose || timeout != want.timeout {
 			t.Errorf("%s: start-to-close %v, timeout %v, %v; want %+v", tool, options.StartToCloseTimeout, timeout, err, want)
 		}
@@ -113,34 +75,6 @@ func TestResolveNamesTheField(t *testing.T) {
 	}
 	if _, err := (Options{Server: "s", Operation: workflow.ActivityOptions{RetryPolicy: policy}}).resolve(); err != nil {
 		t.Errorf("a retry policy is refused: %v", err)
-	}
-}
-
-func TestEncodeArguments(t *testing.T) {
-	t.Parallel()
-	type input struct {
-		N json.Number `json:"n"`
-	}
-	for name, tc := range map[string]struct {
-		arguments any
-		want      string
-		err       string
-	}{
-		"nil":          {nil, "", ""},
-		"nil map":      {map[string]any(nil), "", ""},
-		"map":          {map[string]any{"a": 1}, `{"a":1}`, ""},
-		"struct":       {input{"9007199254740993"}, `{"n":9007199254740993}`, ""},
-		"raw":          {json.RawMessage(`{"n":1e400}`), `{"n":1e400}`, ""},
-		"a slice":      {[]int{1}, "", "not to a JSON object"},
-		"a string":     {"text", "", "not to a JSON object"},
-		"a channel":    {make(chan int), "", "chan int"},
-		"broken raw":   {json.RawMessage(`{`), "", "encode the arguments"},
-		"over the top": {map[string]any{"a": strings.Repeat("x", 100)}, "", "at most 50"},
-	} {
-		raw, err := encodeArguments(tc.arguments, 50)
-		if string(raw) != tc.want || (err == nil) != (tc.err == "") || (err != nil && !strings.Contains(err.Error(), tc.err)) {
-			t.Errorf("%s: %s, %v; want %q, an error with %q", name, raw, err, tc.want, tc.err)
-		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/internal/calls"
 	"github.com/mcpsession/mcpsession/queue"
 )
 
@@ -15,7 +16,15 @@ import (
 // not be passed to another run, and is used by one coroutine at a time like all
 // workflow state; several coroutines of a run may share it.
 type Toolset struct {
-	settings  *settings
+	*state
+	settings *settings
+	// over is what WithOptions has set, and fault what is wrong with it.
+	over  calls.Options
+	fault error
+}
+
+// A state is what all views of one block share.
+type state struct {
 	block     queue.Operation // what every operation of the block carries
 	taskQueue string
 	hosts     string // the task queue that the session was scheduled on
@@ -39,10 +48,15 @@ type Toolset struct {
 	// ended is what Ended returns, once it was asked for.
 	ended workflow.Future
 
-	// tools is the tool list, if it is kept; toolChanges counts how often the
-	// server has said that it changed.
+	// listed is the tool list that was read last, unless the server has said since
+	// that it changed; tools is the same, if it is kept. toolChanges counts how often
+	// the server has said so.
+	listed      *mcp.ListToolsResult
 	tools       *mcp.ListToolsResult
 	toolChanges int
+	// results are those that are kept for calls that come again, by tool and
+	// arguments.
+	results map[string]*mcp.CallToolResult
 }
 
 // Info is what a block knows of its session.
@@ -94,6 +108,8 @@ func (ts *Toolset) Ended(ctx workflow.Context) workflow.Future {
 // usable returns nil when an operation may be scheduled.
 func (ts *Toolset) usable(ctx workflow.Context, tool string) error {
 	switch {
+	case ts.fault != nil:
+		return ts.fault
 	case workflow.IsReadOnly(ctx):
 		return fmt.Errorf("toolset: server %q: a block can't be used in a query handler, an update validator or a side effect", ts.settings.Server)
 	case ts.closed != nil:

@@ -1,0 +1,44 @@
+package toolset
+
+import (
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxSends is how often a request that may be repeated is sent for one call.
+const maxSends = 3
+
+// sends returns how often a tool's call may be sent to the server; zero is once.
+func (ts *Toolset) sends(tool string) int {
+	repeatable, said := ts.settings.Repeatable[tool]
+	if !said {
+		repeatable = ts.annotatedAsSafe(tool)
+	}
+	if repeatable {
+		return maxSends
+	}
+	return 0
+}
+
+// annotatedAsSafe reports whether the server says that running a tool twice does
+// what running it once does. It is known of tools that the block has listed.
+func (ts *Toolset) annotatedAsSafe(tool string) bool {
+	definition := ts.definition(tool)
+	if definition == nil || definition.Annotations == nil {
+		return false
+	}
+	return definition.Annotations.ReadOnlyHint || definition.Annotations.IdempotentHint
+}
+
+// definition returns what the server says of a tool that the block has listed; nil
+// of others.
+func (ts *Toolset) definition(tool string) *mcp.Tool {
+	if ts.listed == nil {
+		return nil
+	}
+	for _, t := range ts.listed.Tools {
+		if t.Name == tool {
+			return t
+		}
+	}
+	return nil
+}
