@@ -57,7 +57,7 @@ interop: server ## Run blocks against the MCP servers of others (with Node 20 an
 	@cd tests && go test $(RACE) $(TESTFLAGS) $(WAITING) -v ./interop
 
 .PHONY: browser
-browser: server ## Run the browser example's tests: Playwright MCP drives Chromium.
+browser: server ## Run the browser example's tests (with Node 20, npm and Chromium): Playwright MCP drives it.
 	@echo "==> browser"
 	@cd examples && go test $(RACE) $(TESTFLAGS) -v ./browser
 
@@ -97,7 +97,7 @@ lint: go ## Check format, vet, staticcheck, workflowcheck, govulncheck.
 	@GOOS=darwin go vet ./... && GOOS=windows go vet ./...
 	@echo "==> workflowcheck"
 	@go run $(WORKFLOWCHECK) ./toolset/...
-	@cd examples && go run $(WORKFLOWCHECK) ./quickstart
+	@cd examples && go run $(WORKFLOWCHECK) ./quickstart ./browser ./http ./agent ./briefing
 	@echo "==> govulncheck"
 	@go run $(GOVULNCHECK) ./... || { \
 		status=$$?; \

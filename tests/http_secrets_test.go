@@ -12,10 +12,10 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/mcpsession/mcpsession/failure"
 	"github.com/mcpsession/mcpsession/session"
@@ -153,7 +153,7 @@ func (b *bundle) heartbeatsOf(run client.WorkflowRun) string {
 	return text.String()
 }
 
-// historyText returns a run's history with its payloads as text.
+// historyText returns a run's history, in which payloads are as they are.
 func (b *bundle) historyText(run client.WorkflowRun) string {
 	b.Helper()
 	var history historypb.History
@@ -165,12 +165,14 @@ func (b *bundle) historyText(run client.WorkflowRun) string {
 		}
 		history.Events = append(history.Events, event)
 	}
-	// Payloads of JSON come out as JSON, not as base64.
-	raw, err := temporalproto.CustomJSONMarshalOptions{}.Marshal(&history)
+	// In JSON the payloads would be base64, in which nothing is found.
+	raw, err := proto.Marshal(&history)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return string(raw)
+	text := string(raw)
+	mentions(b, text, `"runID":`) // of the input of every activity
+	return text
 }
 
 // logged is a logger that keeps all.
