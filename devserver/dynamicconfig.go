@@ -23,6 +23,11 @@ var defaultSettings = dynamicconfig.StaticClient{
 	dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): 10_000,
 	dynamicconfig.OutboundProcessorMaxPollRPS.Key():   10_000,
 
+	// When a write is cut off, as by a process that is killed in the middle of its call, what it has put off is found again
+	// only at the next look into the queue. The default is a minute.
+	dynamicconfig.TransferProcessorMaxPollInterval.Key(): time.Second,
+	dynamicconfig.TimerProcessorMaxPollInterval.Key():    time.Second,
+
 	// A timer that is set for less than this from now fires this late. The second that it is by default makes up for the
 	// difference between the clocks of several hosts; here there is one clock. Retries and timeouts are timers too.
 	dynamicconfig.TimerProcessorMaxTimeShift.Key(): 10 * time.Millisecond,

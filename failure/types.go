@@ -13,7 +13,8 @@ const (
 	// of the old one is gone.
 	TypeDedicatedWorker = "DedicatedWorkerFailure"
 
-	// TypeOpen: a block could not be opened. No tool ran; opening again is safe.
+	// TypeOpen: a block, or the connection for a stateless call, could not be
+	// opened. No tool ran; opening again is safe.
 	// It is retryable as the session activity's failure when another attempt may
 	// succeed, and [Details] say why it could not be opened.
 	TypeOpen = "OpenFailure"
@@ -29,9 +30,10 @@ const (
 	// it; [Tool] says which tool and what it gave as the reason.
 	TypeTool = "ToolError"
 
-	// TypeCall: the session lives on, but this call has no answer: its time ran
-	// out, or it was cancelled. [Details] say whether the tool ran, as far as can
-	// be known.
+	// TypeCall: the session, if it is a call of one, lives on, but this call has no
+	// answer: its time ran out, it was cancelled, or, for a stateless call, its
+	// connection broke or its worker is gone. [Details] say whether the tool ran, as
+	// far as can be known.
 	TypeCall = "CallFailure"
 
 	// TypeResultTooLarge: the tool ran, and its result is larger than Temporal
@@ -61,7 +63,9 @@ const (
 // of the wire contract; new ones may come.
 type Reason string
 
-// The reasons of a [TypeDedicatedWorker] failure.
+// The reasons of a [TypeDedicatedWorker] failure. A stateless call has no session to
+// lose: of it, server-gone, host-lost, worker-stopped and workflow-reset are reasons of
+// a [TypeCall] failure.
 const (
 	// ReasonHostLost: the process that held the session is gone or was cut off
 	// for a heartbeat timeout, or an attempt ended without a word.

@@ -87,6 +87,23 @@
 // cancel, or with its session. The end of an activity's attempt — its
 // start-to-close timeout, a shutdown, a pause — never cancels it.
 //
+// # Stateless calls
+//
+// The same plugin serves the calls of package stateless: each is one activity that
+// makes one request. There is no session and no ledger; what keeps a tool from running
+// twice is that an attempt which may have sent its request fails for good, and that
+// one which comes after another sends only if the one before has left word, as the
+// details of its last heartbeat, that it did not. Connections on which the server
+// speaks a version of MCP without sessions are shared by all calls of the worker and
+// kept for a while; those of older versions, and those with an argument, are one
+// call's own. The connector of a shared connection gets the context of the call that
+// happens to open it: what differs between callers belongs in the argument, not in
+// what is propagated by contexts.
+//
+// A connection that failed in transport is given to nobody else, and closed once the
+// calls on it are over; a JSON-RPC error is no such failure. When a call times out, the
+// server is asked for a word, and its connection is given up if none comes.
+//
 // # Hosts of their own
 //
 // A worker that runs workflows need not hold sessions. Give the workers that do a

@@ -6,79 +6,50 @@ import (
 	"sync"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
+
+	"github.com/mcpsession/mcpsession/queue"
 )
 
-// A host is one worker that holds sessions.
+// A host is one worker that holds sessions and makes stateless calls.
 type host struct {
 	// options are the worker's own, read when a session opens; nil without the
 	// plugin.
 	options *worker.Options
 
-	mu       sync.Mutex
-	attempts map[*attempt]struct{}
-	stopping chan struct{} // closed when no attempt may begin any more
-	evicting chan struct{} // closed when every attempt must end
-	idle     chan struct{} // closed when stopping and no attempt is left
+	*gate     // of session activities
+	stateless []*stateless
 }
 
-func newHost(options *worker.Options) *host {
-	return &host{
-		options:  options,
-		attempts: make(map[*attempt]struct{}),
-		stopping: make(chan struct{}),
-		evicting: make(chan struct{}),
-		idle:     make(chan struct{}),
-	}
+func newHost(options *worker.Options) *host { return &host{options: options, gate: newGate()} }
+
+// A registry is what activities are registered with: a worker, or what a plugin has
+// of it.
+type registry interface {
+	RegisterActivityWithOptions(activity any, options activity.RegisterOptions)
 }
 
-// enter counts an attempt in; it reports false when the host is stopping.
-func (h *host) enter(a *attempt) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if isClosed(h.stopping) {
-		return false
-	}
-	h.attempts[a] = struct{}{}
-	return true
+// serve registers the activities of a server.
+func (h *host) serve(registry registry, server *Server) {
+	registry.RegisterActivityWithOptions(h.sessionActivity(server), activity.RegisterOptions{Name: queue.SessionActivity(server.Name)})
+	s := newStateless(h, server)
+	s.register(registry)
+	h.stateless = append(h.stateless, s)
 }
 
-// leave counts an attempt out once it has reported its end.
-func (h *host) leave(a *attempt) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.attempts, a)
-	if isClosed(h.stopping) && len(h.attempts) == 0 && !isClosed(h.idle) {
-		close(h.idle)
+// stop ends everything that the worker has under way, and returns when it has
+// ended. Sessions are given as long as drain to end by themselves; a stateless call
+// is an activity like any other, so that the worker's own time for those is its
+// least.
+func (h *host) stop(drain time.Duration) {
+	var ended sync.WaitGroup
+	ended.Go(func() { h.shutdown(drain) })
+	for _, s := range h.stateless {
+		ended.Go(func() { s.stop(max(drain, h.options.WorkerStopTimeout)) })
 	}
-}
-
-// shutdown lets sessions end by themselves for as long as drain, ends the rest,
-// and returns when all have ended. Each one's end is bounded, so this is too.
-func (h *host) shutdown(drain time.Duration) {
-	h.mu.Lock()
-	if !isClosed(h.stopping) {
-		close(h.stopping)
-		if len(h.attempts) == 0 {
-			close(h.idle)
-		}
-	}
-	h.mu.Unlock()
-
-	timer := time.NewTimer(drain)
-	defer timer.Stop()
-	select {
-	case <-h.idle:
-		return
-	case <-timer.C:
-	}
-	h.mu.Lock()
-	if !isClosed(h.evicting) {
-		close(h.evicting)
-	}
-	h.mu.Unlock()
-	<-h.idle
+	ended.Wait()
 }
 
 // identity names the worker process in markers and failures.
@@ -130,13 +101,4 @@ func (h *host) dedicatedWorker(c client.Client, taskQueue string, onFatalError f
 	}
 	options.Plugins = []worker.Plugin{&dedication{options: options, handedOn: h.options != nil}}
 	return worker.New(c, taskQueue, options)
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

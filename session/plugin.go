@@ -6,10 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/worker"
-
-	"github.com/mcpsession/mcpsession/queue"
 )
 
 // PluginName is the name of the [Plugin], as worker heartbeats report it.
@@ -24,13 +21,14 @@ type Options struct {
 	// sessions to be closed by their workflows, before it fails them with reason
 	// worker-stopped. It polls for nothing more meanwhile, so the workflows must be
 	// able to go on on another worker; sessions that its last polls still bring are
-	// passed on. Zero fails the open ones at once.
+	// passed on. Zero fails the open ones at once. Stateless calls that are under way
+	// get this time to end, too, or the worker's WorkerStopTimeout if that is more.
 	DrainTimeout time.Duration
 }
 
-// A Plugin makes a worker the host of MCP sessions: it registers each server's
-// session activity on the worker that it is installed on, and ends the sessions
-// when that worker stops. Install it in worker.Options.Plugins; one plugin may
+// A Plugin makes a worker the host of MCP sessions and of stateless calls: it
+// registers each server's activities on the worker that it is installed on, and ends
+// the sessions, the calls and their connections when that worker stops. Install it in worker.Options.Plugins; one plugin may
 // be installed on several workers.
 type Plugin struct {
 	worker.PluginBase
@@ -71,26 +69,24 @@ func (p *Plugin) ConfigureWorker(_ context.Context, options worker.PluginConfigu
 	return nil
 }
 
-// StartWorker registers the session activities and starts the worker.
+// StartWorker registers the activities and starts the worker.
 func (p *Plugin) StartWorker(ctx context.Context, options worker.PluginStartWorkerOptions,
 	next func(context.Context, worker.PluginStartWorkerOptions) error) error {
 	if h := p.host(options.WorkerInstanceKey); h != nil {
 		for _, s := range p.servers {
-			options.WorkerRegistry.RegisterActivityWithOptions(h.sessionActivity(s), activity.RegisterOptions{
-				Name: queue.SessionActivity(s.Name),
-			})
+			h.serve(options.WorkerRegistry, s)
 		}
 	}
 	return next(ctx, options)
 }
 
-// StopWorker ends the worker's sessions, and returns when each has closed its
-// server and reported its end, whatever the worker's WorkerStopTimeout is. Then
-// it stops the worker.
+// StopWorker ends the worker's sessions and stateless calls, and returns when each
+// has closed its server and reported its end, whatever the worker's WorkerStopTimeout
+// is. Then it stops the worker.
 func (p *Plugin) StopWorker(ctx context.Context, options worker.PluginStopWorkerOptions,
 	next func(context.Context, worker.PluginStopWorkerOptions)) {
 	if h := p.host(options.WorkerInstanceKey); h != nil {
-		h.shutdown(p.drain)
+		h.stop(p.drain)
 		p.mu.Lock()
 		delete(p.hosts, options.WorkerInstanceKey)
 		p.mu.Unlock()
@@ -104,8 +100,7 @@ func (p *Plugin) host(workerInstanceKey string) *host {
 	return p.hosts[workerInstanceKey]
 }
 
-// Register registers the session activities of servers on a worker without the
-// plugin. Prefer the plugin: without it the dedicated workers do not get the
+// Register registers the activities of servers on a worker without the plugin. Prefer the plugin: without it the dedicated workers do not get the
 // worker's interceptors and identity, and a worker that stops reports its lost
 // sessions only if its WorkerStopTimeout leaves the time.
 //
@@ -118,9 +113,7 @@ func Register(registry worker.ActivityRegistry, servers ...Server) error {
 	}
 	h := newHost(nil)
 	for _, s := range checked {
-		registry.RegisterActivityWithOptions(h.sessionActivity(s), activity.RegisterOptions{
-			Name: queue.SessionActivity(s.Name),
-		})
+		h.serve(registry, s)
 	}
 	return nil
 }

@@ -1,7 +1,9 @@
 package tests
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -36,6 +38,43 @@ func TestReadmeCodeCompiles(t *testing.T) {
 	for _, block := range blocks {
 		if !strings.Contains(compiled, string(block[1])) {
 			t.Errorf("this block of README.md is in no file of tests/readme:\n%s", block[1])
+		}
+	}
+}
+
+var (
+	namedTest   = regexp.MustCompile(`\bTest[A-Z]\w+`)
+	declaredAny = regexp.MustCompile(`(?m)^func (Test[A-Z]\w+)\(`)
+)
+
+// Every test that the README names is there.
+func TestReadmeNamesTests(t *testing.T) {
+	t.Parallel()
+	declared := make(map[string]bool)
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, match := range declaredAny.FindAllSubmatch(source, -1) {
+			declared[string(match[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := namedTest.FindAllString(string(readme), -1)
+	if len(named) == 0 {
+		t.Error("README.md names no test")
+	}
+	for _, name := range named {
+		if !declared[name] {
+			t.Errorf("README.md names %s, which is nowhere", name)
 		}
 	}
 }

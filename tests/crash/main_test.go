@@ -44,15 +44,6 @@ var (
 	startTimeout = 20 * time.Minute // a first build of the embedded server is slow
 )
 
-// lookAgainSoon makes the server look every second for tasks of its own that it was
-// not told of; it is a minute and more by default. A host that is killed within a
-// request can leave the server in doubt whether it has written what was asked, and
-// what it has written all the same is found so.
-var lookAgainSoon = []string{
-	"-dynamic-config", "history.transferProcessorMaxPollInterval=1s",
-	"-dynamic-config", "history.timerProcessorMaxPollInterval=1s",
-}
-
 func TestMain(m *testing.M) {
 	role := os.Getenv(roleVariable)
 	if role != roleBareHost {
@@ -79,7 +70,7 @@ func run(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	var err error
-	if server, err = launch.Connect(ctx, launch.Options{Args: lookAgainSoon}); err != nil {
+	if server, err = launch.Connect(ctx, launch.Options{}); err != nil {
 		fmt.Fprintln(os.Stderr, "crash:", err)
 		return 1
 	}

@@ -2,11 +2,14 @@ package interop
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
-	"maps"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync"
 )
@@ -29,7 +32,18 @@ func (s *site) front() *front {
 	// No connection is used twice: one that the server closes meanwhile is a fault of
 	// the front's own.
 	f := &front{site: s, client: http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
-	f.server = httptest.NewServer(f)
+	f.server = httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: "127.0.0.1:" + f.port}) },
+		Transport:      f.client.Transport,
+		FlushInterval:  -1,
+		ModifyResponse: f.answered,
+		ErrorHandler: func(_ http.ResponseWriter, request *http.Request, err error) {
+			f.Logf("the front could not hand on a %s: %v", request.Method, err)
+			panic(http.ErrAbortHandler)
+		},
+		ErrorLog: log.New(io.Discard, "", 0),
+	})
+	f.server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.Cleanup(func() {
 		f.server.CloseClientConnections()
 		f.server.Close()
@@ -39,43 +53,33 @@ func (s *site) front() *front {
 
 func (f *front) url() string { return f.server.URL + f.path }
 
-// ServeHTTP hands a request on, and its answer back.
-func (f *front) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	handed := request.Clone(request.Context())
-	handed.RequestURI, handed.URL.Scheme, handed.URL.Host = "", "http", "127.0.0.1:"+f.port
-	answer, err := f.client.Transport.RoundTrip(handed)
-	if err != nil {
-		f.Logf("the front could not hand on a %s: %v", request.Method, err)
-		panic(http.ErrAbortHandler)
-	}
-	defer answer.Body.Close()
-	body := io.Reader(answer.Body)
+// answered sees an answer on its way.
+func (f *front) answered(answer *http.Response) error {
+	var said []byte
 	if answer.StatusCode >= http.StatusBadRequest {
-		said, _ := io.ReadAll(body)
-		f.note(request.Method, answer, said)
-		body = bytes.NewReader(said)
-	} else {
-		f.note(request.Method, answer, nil)
+		said, _ = io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		answer.Body = io.NopCloser(bytes.NewReader(said))
+	} else if answer.Request.Method == http.MethodGet {
+		answer.Body = unending{answer.Body, answer.Request.Context()}
 	}
-	maps.Copy(w.Header(), answer.Header)
-	w.WriteHeader(answer.StatusCode)
-	pass(w, body)
-	if request.Method == http.MethodGet && answer.StatusCode == http.StatusOK {
-		<-request.Context().Done()
-	}
+	f.note(answer.Request.Method, answer, said)
+	return nil
 }
 
-// pass passes a body on as it comes.
-func pass(w http.ResponseWriter, body io.Reader) {
-	flush := http.NewResponseController(w).Flush
-	for part := make([]byte, 4<<10); ; {
-		_ = flush()
-		n, err := body.Read(part)
-		_, _ = w.Write(part[:n])
-		if err != nil {
-			return
-		}
+// An unending body does not end with its server, but with its request.
+type unending struct {
+	io.ReadCloser
+	ctx context.Context
+}
+
+func (u unending) Read(p []byte) (int, error) {
+	n, err := u.ReadCloser.Read(p)
+	if err == nil || n > 0 {
+		return n, nil
 	}
+	<-u.ctx.Done()
+	return 0, err
 }
 
 func (f *front) note(method string, answer *http.Response, said []byte) {

@@ -1,0 +1,116 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/mcpsession/mcpsession/queue"
+)
+
+// A stateless serves the stateless operations of one server on one worker: each is
+// an activity that makes one request, on a connection that it may share with others.
+type stateless struct {
+	host   *host
+	server *Server
+	pool   *pool
+	*gate  // of its calls
+}
+
+var errWorkerStopped = errors.New("the worker was stopped")
+
+func newStateless(h *host, server *Server) *stateless {
+	s := &stateless{host: h, server: server, gate: newGate()}
+	s.pool = newPool(func(ctx context.Context) (*connection, error) { return s.connect(ctx, nil) },
+		*server.SharedIdleTimeout, server.SharedConnections, server.MaxConcurrentCalls)
+	return s
+}
+
+// register registers the server's stateless operations.
+func (s *stateless) register(registry registry) {
+	serve(s, registry, queue.OperationListTools, func(in queue.ListTools) (queue.Operation, string, request) {
+		return in.Operation, "", requestListTools(in)
+	})
+	serve(s, registry, queue.OperationCallTool, func(in queue.CallTool) (queue.Operation, string, request) {
+		return in.Operation, in.Tool, requestCallTool(in)
+	})
+	serve(s, registry, queue.OperationListPrompts, func(in queue.ListPrompts) (queue.Operation, string, request) {
+		return in.Operation, "", requestListPrompts(in)
+	})
+	serve(s, registry, queue.OperationGetPrompt, func(in queue.GetPrompt) (queue.Operation, string, request) {
+		return in.Operation, "", requestGetPrompt(in)
+	})
+	serve(s, registry, queue.OperationListResources, func(in queue.ListResources) (queue.Operation, string, request) {
+		return in.Operation, "", requestListResources(in)
+	})
+	serve(s, registry, queue.OperationListResourceTemplates, func(in queue.ListResourceTemplates) (queue.Operation, string, request) {
+		return in.Operation, "", requestListResourceTemplates(in)
+	})
+	serve(s, registry, queue.OperationReadResource, func(in queue.ReadResource) (queue.Operation, string, request) {
+		return in.Operation, "", requestReadResource(in)
+	})
+	serve(s, registry, queue.OperationComplete, func(in queue.Complete) (queue.Operation, string, request) {
+		return in.Operation, "", requestComplete(in)
+	})
+}
+
+// serve registers one operation, whose parts are what is common to all, the tool
+// that it calls, and the request.
+func serve[O any](s *stateless, registry registry, name queue.OperationName,
+	parts func(O) (op queue.Operation, tool string, asks request)) {
+	registry.RegisterActivityWithOptions(func(ctx context.Context, in queue.Stateless[O]) (*encoded, error) {
+		op, tool, asks := parts(in.Operation)
+		return s.operate(ctx, in.Argument, op, tool, asks)
+	}, activity.RegisterOptions{Name: queue.StatelessActivity(s.server.Name, name)})
+}
+
+// operate is one attempt of a stateless operation.
+func (s *stateless) operate(ctx context.Context, argument json.RawMessage, op queue.Operation, tool string, asks request) (*encoded, error) {
+	if op.Timeout <= 0 {
+		op.Timeout = queue.DefaultCallTimeout
+	}
+	c := &statelessCall{
+		stateless: s, argument: argument, op: op, tool: tool, asks: asks,
+		info: activity.GetInfo(ctx), client: activity.GetClient(ctx),
+	}
+	if !s.enter() {
+		// A poll that was under way when the worker began to stop: another worker
+		// takes it.
+		err := s.opener(ctx, argument).retryable(reasonOf(errWorkerStopped), errWorkerStopped)
+		return c.report(ctx, nil, c.settled(ctx, nil, err))
+	}
+	// The call counts until its end is reported, so that a worker that stops can wait
+	// for that.
+	defer s.leave()
+	if s.host.options == nil {
+		s.pool.closeWith(activity.GetWorkerStopChannel(ctx), errWorkerStopped)
+	}
+	value, err := c.run(ctx)
+	return c.report(ctx, value, err)
+}
+
+// stop waits for the calls under way, ends those that take longer than grace, and
+// closes the connections.
+func (s *stateless) stop(grace time.Duration) {
+	s.shutdown(grace)
+	s.pool.close(errWorkerStopped)
+}
+
+// connect opens a connection.
+func (s *stateless) connect(ctx context.Context, argument json.RawMessage) (*connection, error) {
+	o := s.opener(ctx, argument)
+	carrier, err := o.connector(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return o.connect(ctx, carrier)
+}
+
+func (s *stateless) opener(ctx context.Context, argument json.RawMessage) *opener {
+	return &opener{
+		server: s.server, argument: argument, version: s.server.ProtocolVersion, what: "connection", logger: activity.GetLogger(ctx),
+	}
+}

@@ -1,0 +1,133 @@
+package stateless
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpsession/mcpsession/session"
+	"github.com/mcpsession/mcpsession/tests/fixture"
+	"github.com/mcpsession/mcpsession/transport"
+)
+
+// The tools that the servers of these tests have besides those of the fixture. Each
+// adds a line to a file; Exit drops the connection before an answer, and Sleep waits.
+const (
+	effect           = "effect"            // says nothing of itself
+	effectReadOnly   = "effect-readonly"   // is annotated as read-only
+	effectIdempotent = "effect-idempotent" // is annotated as idempotent
+)
+
+// newServer returns the fixture with the tools above, a prompt, a resource, a
+// template and completions.
+func newServer() *mcp.Server {
+	s := fixture.New()
+	for name, annotations := range map[string]*mcp.ToolAnnotations{
+		effect: nil, effectReadOnly: {ReadOnlyHint: true}, effectIdempotent: {IdempotentHint: true},
+	} {
+		s.AddTool(&mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: annotations},
+			func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				var a fixture.AppendArguments
+				if err := json.Unmarshal(request.Params.Arguments, &a); err != nil {
+					return nil, err
+				}
+				if err := fixture.AppendLine(a.File, a.Line); err != nil {
+					return nil, err
+				}
+				if a.Exit {
+					os.Exit(7)
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(a.Sleep):
+				}
+				return textResult(a.Line), nil
+			})
+	}
+	s.AddPrompt(&mcp.Prompt{Name: "greet", Arguments: []*mcp.PromptArgument{{Name: "who"}}},
+		func(_ context.Context, request *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{
+				{Role: "user", Content: &mcp.TextContent{Text: "Greet " + request.Params.Arguments["who"] + "."}},
+			}}, nil
+		})
+	read := func(_ context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: request.Params.URI, Text: "read " + request.Params.URI}}}, nil
+	}
+	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+			if params, ok := request.GetParams().(*mcp.CompleteParams); ok {
+				return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{params.Argument.Value + "da"}}}, nil
+			}
+			return next(ctx, method, request)
+		}
+	})
+	s.AddResource(&mcp.Resource{Name: "note", URI: "note://one"}, read)
+	s.AddResourceTemplate(&mcp.ResourceTemplate{Name: "notes", URITemplate: "note://{name}"}, read)
+	return s
+}
+
+func textResult(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
+
+func serveStdio() {
+	if err := newServer().Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		fmt.Fprintln(os.Stderr, "mcp:", err)
+		os.Exit(1)
+	}
+}
+
+// overStdio is newServer in a process of the owner's.
+func overStdio(owner string) transport.Connector {
+	return transport.CommandWithOptions(transport.CommandOptions{
+		Env:          []string{roleVariable + "=" + roleMCP, ownerVariable + "=" + owner, "GORACE=atexit_sleep_ms=0"},
+		Logger:       slog.New(slog.DiscardHandler),
+		CloseTimeout: 10 * time.Second, // a slow exit is no fault
+	}, os.Args[0])
+}
+
+// overHTTP is newServer over HTTP, with or without sessions.
+func (b *bundle) overHTTP(sessions bool) transport.Connector {
+	b.Helper()
+	return transport.HTTP(b.serveHTTP(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newServer() },
+		&mcp.StreamableHTTPOptions{Stateless: !sessions})))
+}
+
+// serveHTTP serves a handler until the test's end, and returns its URL.
+func (b *bundle) serveHTTP(handler http.Handler) string {
+	b.Helper()
+	s := httptest.NewServer(handler)
+	b.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s.URL
+}
+
+func inMemory() transport.Connector {
+	return transport.InMemory(func(transport.Argument) *mcp.Server { return newServer() })
+}
+
+// counted is a server whose connector adds a line to the bundle's file of connects.
+func (b *bundle) counted(connect transport.Connector) session.Server {
+	return session.Server{Name: "server", Connect: counting(b.file("connects"), connect)}
+}
+
+func counting(file string, connect transport.Connector) transport.Connector {
+	return func(ctx context.Context, argument transport.Argument) (mcp.Transport, error) {
+		if err := fixture.AppendLine(file, "connect "+string(argument)); err != nil {
+			return nil, err
+		}
+		return connect(ctx, argument)
+	}
+}
+
+// connects is how often a connection was opened.
+func (b *bundle) connects() int { return len(fixture.Lines(b.file("connects"))) }
