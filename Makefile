@@ -6,6 +6,10 @@ SHELL := /bin/sh
 
 MODULES := . devserver/launch devserver examples bench tests
 
+# Of the module of the Temporal server only the tests, which start its program: the
+# program itself need not be compiled with the race detector, which takes minutes.
+TESTED := . devserver/launch devserver/tests examples bench
+
 STATICCHECK   := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
 GOVULNCHECK   := golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -18,9 +22,10 @@ export GOTOOLCHAIN := local
 TESTFLAGS ?= -count=1 -timeout=20m
 
 # The integration tests wait for others most of the time.
-WAITING := -parallel=8
+WAITING := -parallel=10
 
-# Tests of the worker's side, to which it is all one how a workflow task is replayed.
+# What the run without a workflow cache skips: tests of the worker's side, to which it is
+# all one how a workflow task is replayed. All have run before, with the race detector.
 WORKER_SIDE := 'HTTP|Misbehaves|Transport|Broken|ResultOver|ResultIn|Large|Heartbeat|DescribeMisleads|Delayed|Marker|Codec|AnswersGetLost|ConnectionsBreak|ColdStart|ManyBlocks|RollingRestart|Readme|Floods|Talks|Unchanged|Numbers|Environment|Repeatable|Secrets'
 
 .PHONY: help
@@ -44,15 +49,15 @@ demo: server ## Run the quickstart: state that lives on, and a loss that is told
 .PHONY: test
 test: server ## Run every test of every module; the integration tests with and without the workflow cache.
 	@[ -n "$(RACE)" ] || echo "==> no C compiler: the tests run without the race detector"
-	@for module in $(filter-out tests,$(MODULES)); do \
-		echo "==> test $$module"; \
-		(cd $$module && go test $(RACE) $(TESTFLAGS) ./...) || exit 1; \
+	@for directory in $(TESTED); do \
+		echo "==> test $$directory"; \
+		(cd $$directory && go test $(RACE) $(TESTFLAGS) ./...) || exit 1; \
 	done
 	@echo "==> test tests, with the workflow cache"
 	@cd tests && go test $(RACE) $(TESTFLAGS) $(WAITING) -p=1 $$(go list ./... | grep -v /crash)
 	@cd tests && go test $(RACE) $(TESTFLAGS) ./crash
 	@echo "==> test tests, replaying every workflow task"
-	@cd tests && go test $(RACE) $(TESTFLAGS) $(WAITING) -skip $(WORKER_SIDE) . -workflow-cache=0
+	@cd tests && go test $(TESTFLAGS) $(WAITING) -skip $(WORKER_SIDE) . -workflow-cache=0
 
 .PHONY: interop
 interop: server ## Run blocks against the MCP servers of others (with Node 20 and Python 3.10, or without their rows).
@@ -89,7 +94,7 @@ record: server ## Record the histories of replaytests again. Read the diff befor
 	@cd tests && go test -count=1 -run TestRecordHistories . -record
 
 .PHONY: lint
-lint: go ## Check format, vet, staticcheck, workflowcheck, govulncheck.
+lint: go ## Check format, vet, staticcheck, workflowcheck, govulncheck; of MODULES=… only, if given.
 	@echo "==> gofmt"
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt on: $$unformatted"; exit 1; }
 	@for module in $(MODULES); do \

@@ -8,6 +8,7 @@
 //   - http: a server elsewhere, with a token that stays on the worker.
 //   - agent: a tool-calling loop, and what it does when the session is lost in the
 //     middle of a turn.
+//   - waiting: three ways to wait for days, tested on a skipped clock.
 //   - briefing: two servers at once, resources, prompts, completion, typed calls.
 //   - stateless: calls of a server that keeps nothing, without a session.
 package examples
