@@ -21,12 +21,7 @@ type said struct {
 // ask asks the server of the visit by the MCP SDK's own client and transports.
 func (v *visit) ask() (of said) {
 	v.Helper()
-	client := mcp.NewClient(&mcp.Implementation{Name: "direct", Version: "1"},
-		&mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
-	direct, err := client.Connect(v.ctx, v.direct(), &mcp.ClientSessionOptions{ProtocolVersion: session.DefaultProtocolVersion})
-	if err != nil {
-		v.Fatal(err)
-	}
+	direct := v.connect()
 	defer direct.Close()
 	of.initialize = direct.InitializeResult()
 	for tool, err := range direct.Tools(v.ctx, nil) {
@@ -36,6 +31,18 @@ func (v *visit) ask() (of said) {
 		of.tools = append(of.tools, tool)
 	}
 	return of
+}
+
+// connect returns a session that the MCP SDK's own client has with the server.
+func (v *visit) connect() *mcp.ClientSession {
+	v.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "direct", Version: "1"},
+		&mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
+	direct, err := client.Connect(v.ctx, v.direct(), &mcp.ClientSessionOptions{ProtocolVersion: session.DefaultProtocolVersion})
+	if err != nil {
+		v.Fatal(err)
+	}
+	return direct
 }
 
 func (v *visit) direct() mcp.Transport {

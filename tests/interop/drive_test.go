@@ -70,6 +70,9 @@ func driven(of, dir string, begin func(*speaker) conversation) func(workflow.Con
 			"tools": func(ctx workflow.Context, name string) (*mcp.ListToolsResult, error) {
 				return blocks[name].ts.ListTools(ctx)
 			},
+			"library": func(ctx workflow.Context, name string) (library, error) {
+				return askInBlock(ctx, blocks[name].ts)
+			},
 			"talk": func(ctx workflow.Context, t talking) error {
 				b := blocks[t.Block]
 				for n := t.From; n < t.Until; n++ {
