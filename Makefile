@@ -54,7 +54,8 @@ test: server ## Run every test of every module; the integration tests with and w
 		(cd $$directory && go test $(RACE) $(TESTFLAGS) ./...) || exit 1; \
 	done
 	@echo "==> test tests, with the workflow cache"
-	@cd tests && go test $(RACE) $(TESTFLAGS) $(WAITING) -p=1 $$(go list ./... | grep -v /crash)
+	@cd tests && go test $(RACE) $(TESTFLAGS) $(WAITING) .
+	@cd tests && go test $(RACE) $(TESTFLAGS) $(WAITING) $$(go list ./... | sed -e 1d -e '/crash$$/d')
 	@cd tests && go test $(RACE) $(TESTFLAGS) ./crash
 	@echo "==> test tests, replaying every workflow task"
 	@cd tests && go test $(TESTFLAGS) $(WAITING) -skip $(WORKER_SIDE) . -workflow-cache=0
