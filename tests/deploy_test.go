@@ -139,7 +139,7 @@ func TestSessionAcrossADeploy(t *testing.T) {
 // Many blocks open at once on a worker that is one version of a deployment add no
 // queue to that version, whose queues a server limits (100 by default).
 func TestManyBlocksOfAVersion(t *testing.T) {
-	if *cacheSize == 0 {
+	if *fixture.WorkflowCache == 0 {
 		t.Skip("queues don't depend on the workflow cache")
 	}
 	t.Parallel()

@@ -3,15 +3,8 @@
 package tests
 
 import (
-	"context"
-	"flag"
-	"fmt"
 	"os"
 	"testing"
-	"time"
-
-	"go.temporal.io/sdk/worker"
-	"go.uber.org/goleak"
 
 	"github.com/mcpsession/mcpsession/devserver/launch"
 	"github.com/mcpsession/mcpsession/tests/fixture"
@@ -21,11 +14,7 @@ import (
 // the tests start are itself.
 const roleVariable = "MCPSESSION_TEST_ROLE"
 
-var (
-	server       *launch.Server
-	cacheSize    = flag.Int("workflow-cache", 1000, "size of the workflow cache; 0 replays every workflow task from the start")
-	startTimeout = 20 * time.Minute // a first build of the embedded server is slow
-)
+var server *launch.Server
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
@@ -41,29 +30,5 @@ func TestMain(m *testing.M) {
 			return
 		}
 	}
-	flag.Parse()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	worker.SetStickyWorkflowCacheSize(*cacheSize)
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	var err error
-	if server, err = launch.Connect(ctx, launch.Options{}); err != nil {
-		fmt.Fprintln(os.Stderr, "tests:", err)
-		return 1
-	}
-	code := m.Run()
-	if err := server.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "tests:", err)
-		code = 1
-	}
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, "tests: goroutines are left:", err)
-			code = 1
-		}
-	}
-	return code
+	os.Exit(fixture.RunTests(m, &server))
 }

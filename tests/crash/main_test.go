@@ -4,17 +4,13 @@
 package crash
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
 	"testing"
-	"time"
-
-	"go.temporal.io/sdk/worker"
-	"go.uber.org/goleak"
 
 	"github.com/mcpsession/mcpsession/devserver/launch"
+	"github.com/mcpsession/mcpsession/tests/fixture"
 	"github.com/mcpsession/mcpsession/transport"
 )
 
@@ -38,11 +34,7 @@ const ownerVariable = "MCPSESSION_CRASH_OWNER"
 // otherwise: they wait for a lost host's heartbeat timeout most of the time.
 const parallelRows = 14
 
-var (
-	server       *launch.Server
-	cacheSize    = flag.Int("workflow-cache", 1000, "size of the workflow cache; 0 replays every workflow task from the start")
-	startTimeout = 20 * time.Minute // a first build of the embedded server is slow
-)
+var server *launch.Server
 
 func TestMain(m *testing.M) {
 	role := os.Getenv(roleVariable)
@@ -61,29 +53,6 @@ func TestMain(m *testing.M) {
 		if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 			_ = flag.Set("test.parallel", fmt.Sprint(parallelRows))
 		}
-		os.Exit(run(m))
+		os.Exit(fixture.RunTests(m, &server))
 	}
-}
-
-func run(m *testing.M) int {
-	worker.SetStickyWorkflowCacheSize(*cacheSize)
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	var err error
-	if server, err = launch.Connect(ctx, launch.Options{}); err != nil {
-		fmt.Fprintln(os.Stderr, "crash:", err)
-		return 1
-	}
-	code := m.Run()
-	if err := server.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "crash:", err)
-		code = 1
-	}
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, "crash: goroutines are left:", err)
-			code = 1
-		}
-	}
-	return code
 }

@@ -8,28 +8,18 @@
 package interop
 
 import (
-	"context"
-	"flag"
-	"fmt"
 	"os"
 	"testing"
-	"time"
-
-	"go.temporal.io/sdk/worker"
-	"go.uber.org/goleak"
 
 	"github.com/mcpsession/mcpsession/devserver/launch"
+	"github.com/mcpsession/mcpsession/tests/fixture"
 	"github.com/mcpsession/mcpsession/transport"
 )
 
 // roleVariable makes this binary something else than a test.
 const roleVariable = "MCPSESSION_INTEROP_ROLE"
 
-var (
-	server       *launch.Server
-	cacheSize    = flag.Int("workflow-cache", 1000, "size of the workflow cache; 0 replays every workflow task from the start")
-	startTimeout = 20 * time.Minute // a first build of the embedded server is slow
-)
+var server *launch.Server
 
 func TestMain(m *testing.M) {
 	transport.Lifeline() // as the README has it: real servers must do with it
@@ -37,29 +27,5 @@ func TestMain(m *testing.M) {
 		keep()
 		return
 	}
-	flag.Parse()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	worker.SetStickyWorkflowCacheSize(*cacheSize)
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	var err error
-	if server, err = launch.Connect(ctx, launch.Options{}); err != nil {
-		fmt.Fprintln(os.Stderr, "interop:", err)
-		return 1
-	}
-	code := m.Run()
-	if err := server.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "interop:", err)
-		code = 1
-	}
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, "interop: goroutines are left:", err)
-			code = 1
-		}
-	}
-	return code
+	os.Exit(fixture.RunTests(m, &server))
 }

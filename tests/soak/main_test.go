@@ -4,15 +4,12 @@
 package soak
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"testing"
-	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/mcpsession/mcpsession/devserver/launch"
+	"github.com/mcpsession/mcpsession/tests/fixture"
 	"github.com/mcpsession/mcpsession/transport"
 )
 
@@ -31,8 +28,6 @@ const (
 // directly or not.
 const ownerVariable = "MCPSESSION_SOAK_OWNER"
 
-const startTimeout = 20 * time.Minute // a first build of the embedded server is slow
-
 var server *launch.Server
 
 func TestMain(m *testing.M) {
@@ -46,32 +41,10 @@ func TestMain(m *testing.M) {
 	case roleHTTP:
 		err = serveHTTP()
 	default:
-		os.Exit(run(m))
+		os.Exit(fixture.RunTests(m, &server))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "soak:", err)
 		os.Exit(1)
 	}
-}
-
-func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	var err error
-	if server, err = launch.Connect(ctx, launch.Options{}); err != nil {
-		fmt.Fprintln(os.Stderr, "soak:", err)
-		return 1
-	}
-	code := m.Run()
-	if err := server.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "soak:", err)
-		code = 1
-	}
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, "soak: goroutines are left:", err)
-			code = 1
-		}
-	}
-	return code
 }

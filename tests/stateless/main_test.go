@@ -4,17 +4,11 @@
 package stateless
 
 import (
-	"context"
-	"flag"
-	"fmt"
 	"os"
 	"testing"
-	"time"
-
-	"go.temporal.io/sdk/worker"
-	"go.uber.org/goleak"
 
 	"github.com/mcpsession/mcpsession/devserver/launch"
+	"github.com/mcpsession/mcpsession/tests/fixture"
 )
 
 // roleVariable makes this binary something else than a test: the processes that the
@@ -31,11 +25,7 @@ const (
 // directly or not.
 const ownerVariable = "MCPSESSION_STATELESS_OWNER"
 
-var (
-	server       *launch.Server
-	cacheSize    = flag.Int("workflow-cache", 1000, "size of the workflow cache; 0 replays every workflow task from the start")
-	startTimeout = 20 * time.Minute // a first build of the embedded server is slow
-)
+var server *launch.Server
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
@@ -46,29 +36,5 @@ func TestMain(m *testing.M) {
 		runHost()
 		return
 	}
-	flag.Parse()
-	os.Exit(run(m))
-}
-
-func run(m *testing.M) int {
-	worker.SetStickyWorkflowCacheSize(*cacheSize)
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	var err error
-	if server, err = launch.Connect(ctx, launch.Options{}); err != nil {
-		fmt.Fprintln(os.Stderr, "stateless:", err)
-		return 1
-	}
-	code := m.Run()
-	if err := server.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, "stateless:", err)
-		code = 1
-	}
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, "stateless: goroutines are left:", err)
-			code = 1
-		}
-	}
-	return code
+	os.Exit(fixture.RunTests(m, &server))
 }
