@@ -243,3 +243,58 @@ func TestOperationsRefuseBadInput(t *testing.T) {
 		t.Errorf("%d activities were scheduled", n)
 	}
 }
+
+// A server that has no tools, and one that says it has everything and refuses it
+// all, answer with JSON-RPC errors, each of which is its operation's.
+func TestOperationsOfOddServers(t *testing.T) {
+	t.Parallel()
+	refuses := func(method string, _ json.RawMessage) string {
+		switch method {
+		case "initialize":
+			return `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"resources":{},"completions":{}},"serverInfo":{"name":"liar","version":"1"}}`
+		case "ping":
+			return ""
+		}
+		return `"error":{"code":-32601,"message":"not here"}`
+	}
+	for name, test := range map[string]struct {
+		wire    wire
+		refused string // of tools, prompts, resources
+	}{
+		"everything is refused": {refuses, "[tools prompts resources]"},
+		"no tools": {func(method string, params json.RawMessage) string {
+			if method == "tools/list" {
+				return refuses(method, params)
+			}
+			return library(t)(method, params)
+		}, "[tools]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.worker(worker.Options{}, func(ctx workflow.Context) (got []string, err error) {
+				return got, toolset.With(ctx, toolset.Options{Server: "wire"}, func(ctx workflow.Context, ts *toolset.Toolset) error {
+					_, tools := ts.ListTools(ctx)
+					_, prompts := ts.ListPrompts(ctx)
+					_, resources := ts.ListResources(ctx)
+					for i, err := range []error{tools, prompts, resources} {
+						d, refused := failure.MCPProtocol(err)
+						if refused && d.Code == -32601 {
+							got = append(got, []string{"tools", "prompts", "resources"}[i])
+						} else if err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			}, session.Server{Name: "wire", Connect: test.wire.connector})
+			var got []string
+			if err := b.start().Get(b.ctx, &got); err != nil {
+				t.Fatal(err)
+			}
+			if fmt.Sprint(got) != test.refused {
+				t.Errorf("refused: %v, want %s", got, test.refused)
+			}
+		})
+	}
+}
