@@ -30,6 +30,9 @@ type act struct {
 	host string // the name of the host, for those that befall one
 	pid  int    // of the MCP server, for those that befall one
 	at   time.Time
+	// until is when a pause was over; a host that it did not cost its sessions goes
+	// on, and may lose them later for another reason.
+	until time.Time
 }
 
 // explains reports whether the act is what a loss tells of.
@@ -43,7 +46,7 @@ func (a act) explains(l loss) bool {
 	case "worker-stopped":
 		return a.what == terminateHost && a.host == l.Host
 	case "host-lost":
-		return (a.what == killHost || a.what == pauseHost) && a.host == l.Host
+		return a.host == l.Host && (a.what == killHost || a.what == pauseHost && l.Seen.Before(a.until.Add(heartbeatTimeout)))
 	}
 	return false
 }
@@ -160,6 +163,7 @@ func (c *chaos) pause(ctx context.Context) {
 	case <-time.After(heartbeatTimeout + 2*time.Second):
 	}
 	_ = c.hosts[name].Process.Signal(syscall.SIGCONT)
+	c.acts[len(c.acts)-1].until = time.Now()
 }
 
 func (c *chaos) killServer() {
