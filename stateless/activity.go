@@ -78,6 +78,6 @@ func (c *Client) repeatable(tool string) bool {
 		return true
 	}
 	return c.listed != nil && slices.ContainsFunc(c.listed.Tools, func(t *mcp.Tool) bool {
-		return t.Name == tool && t.Annotations != nil && (t.Annotations.ReadOnlyHint || t.Annotations.IdempotentHint)
+		return t.Name == tool && calls.Safe(t)
 	})
 }

@@ -2,6 +2,8 @@ package toolset
 
 import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpsession/mcpsession/internal/calls"
 )
 
 // maxSends is how often a request that may be repeated is sent for one call.
@@ -11,22 +13,12 @@ const maxSends = 3
 func (ts *Toolset) sends(tool string) int {
 	repeatable, said := ts.settings.Repeatable[tool]
 	if !said {
-		repeatable = ts.annotatedAsSafe(tool)
+		repeatable = calls.Safe(ts.definition(tool)) // known of tools that the block has listed
 	}
 	if repeatable {
 		return maxSends
 	}
 	return 0
-}
-
-// annotatedAsSafe reports whether the server says that running a tool twice does
-// what running it once does. It is known of tools that the block has listed.
-func (ts *Toolset) annotatedAsSafe(tool string) bool {
-	definition := ts.definition(tool)
-	if definition == nil || definition.Annotations == nil {
-		return false
-	}
-	return definition.Annotations.ReadOnlyHint || definition.Annotations.IdempotentHint
 }
 
 // definition returns what the server says of a tool that the block has listed; nil
