@@ -3,7 +3,6 @@ package agent_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -12,45 +11,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
-	"go.uber.org/goleak"
 
-	"github.com/mcpsession/mcpsession/devserver/launch"
 	"github.com/mcpsession/mcpsession/examples/agent"
 	"github.com/mcpsession/mcpsession/examples/agent/cart"
+	"github.com/mcpsession/mcpsession/examples/internal/testserver"
 	"github.com/mcpsession/mcpsession/session"
 	"github.com/mcpsession/mcpsession/transport"
 )
 
-const (
-	startTimeout = 20 * time.Minute // for the first build of the devserver
-	testTimeout  = time.Minute
-)
+// testTimeout bounds every wait of a test.
+const testTimeout = time.Minute
 
-var server *launch.Server
+var server testserver.Server
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	var err error
-	if server, err = launch.Connect(ctx, launch.Options{}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	code := m.Run()
-	if err := server.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	if err := goleak.Find(); code == 0 && err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	return code
-}
+func TestMain(m *testing.M) { os.Exit(server.Run(m)) }
 
 // A shop is what a test has to itself: a worker for workflows and the model.
 type shop struct {
@@ -64,24 +39,12 @@ func open(t *testing.T, model func(context.Context, agent.Turn) (agent.Message, 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
-	options, err := server.ClientOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	c, err := client.DialContext(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	s := &shop{t, ctx, c, fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano())}
+	c := server.Dial(ctx, t)
+	s := &shop{t, ctx, c, testserver.TaskQueue(t)}
 	w := worker.New(c, s.taskQueue, worker.Options{})
 	w.RegisterWorkflow(agent.Shop)
 	w.RegisterActivityWithOptions(model, activity.RegisterOptions{Name: agent.ModelActivity})
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.Stop)
+	testserver.Start(t, w)
 	return s
 }
 
@@ -95,12 +58,9 @@ func (s *shop) host() worker.Worker {
 	if err != nil {
 		s.Fatal(err)
 	}
-	w := worker.New(s.client, s.taskQueue+"-carts", worker.Options{DisableWorkflowWorker: true, Plugins: []worker.Plugin{sessions}})
-	if err := w.Start(); err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(w.Stop)
-	return w
+	return testserver.Start(s, worker.New(s.client, s.taskQueue+"-carts", worker.Options{
+		DisableWorkflowWorker: true, Plugins: []worker.Plugin{sessions},
+	}))
 }
 
 func (s *shop) shop() (reply agent.Reply, err error) {

@@ -6,20 +6,17 @@ import (
 	"log/slog"
 	"os"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/mcpsession/mcpsession/devserver/launch"
 	"github.com/mcpsession/mcpsession/examples/browser/playwright"
+	"github.com/mcpsession/mcpsession/examples/internal/testserver"
 	"github.com/mcpsession/mcpsession/transport"
 )
 
-// startTimeout is for the first build of the devserver, and the installation.
-const startTimeout = 20 * time.Minute
-
 var (
-	server    *launch.Server
+	server    testserver.Server
 	installed playwright.Installation
 	missing   error  // why there is no server and nothing installed
 	programs  string // a directory for the example's programs, built by the first test that runs one
@@ -32,7 +29,8 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int) {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	// The time is that of the installation, too.
+	ctx, cancel := context.WithTimeout(context.Background(), testserver.StartTimeout)
 	defer cancel()
 	failed := func(err error) {
 		fmt.Fprintln(os.Stderr, err)
@@ -55,7 +53,7 @@ func run(m *testing.M) (code int) {
 			failed(err)
 		}
 	}()
-	if server, err = launch.Connect(ctx, launch.Options{}); err != nil {
+	if server.Server, err = launch.Connect(ctx, launch.Options{}); err != nil {
 		failed(err)
 		return code
 	}

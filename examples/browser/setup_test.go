@@ -2,20 +2,17 @@ package browser_test
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/mcpsession/mcpsession/examples/browser"
 	"github.com/mcpsession/mcpsession/examples/browser/playwright"
 	"github.com/mcpsession/mcpsession/examples/browser/shop"
+	"github.com/mcpsession/mcpsession/examples/internal/testserver"
 	"github.com/mcpsession/mcpsession/session"
 	"github.com/mcpsession/mcpsession/transport"
 )
@@ -53,24 +50,17 @@ func setup(t *testing.T, way string) *bundle {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
-	options, err := server.ClientOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	c, err := client.DialContext(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := server.Dial(ctx, t)
 	b := &bundle{
 		T: t, ctx: ctx, client: c, shop: new(shop.Shop),
-		taskQueue: fmt.Sprintf("%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano()),
+		taskQueue: testserver.TaskQueue(t),
 	}
 	// A short path: there will be sockets in it.
-	if b.scratch, err = os.MkdirTemp("", "browser-"); err != nil {
+	scratch, err := os.MkdirTemp("", "browser-")
+	if err != nil {
 		t.Fatal(err)
 	}
+	b.scratch = scratch
 	t.Cleanup(func() {
 		if err := os.RemoveAll(b.scratch); err != nil {
 			t.Error(err)
@@ -132,11 +122,7 @@ func (b *bundle) startWorker(options worker.Options) worker.Worker {
 			w.RegisterWorkflow(workflow)
 		}
 	}
-	if err := w.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(w.Stop)
-	return w
+	return testserver.Start(b, w)
 }
 
 func (b *bundle) start(workflow any, args ...any) client.WorkflowRun {

@@ -3,7 +3,6 @@ package http_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,11 +14,11 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/proto"
 
 	notes "github.com/mcpsession/mcpsession/examples/http"
 	"github.com/mcpsession/mcpsession/examples/internal/program"
+	"github.com/mcpsession/mcpsession/examples/internal/testserver"
 	"github.com/mcpsession/mcpsession/failure"
 )
 
@@ -107,19 +106,10 @@ func setup(t *testing.T) *bundle {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
-	options, err := server.ClientOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	c, err := client.DialContext(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := server.Dial(ctx, t)
 	b := &bundle{
 		T: t, ctx: ctx, client: c,
-		taskQueue:   fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano()),
+		taskQueue:   testserver.TaskQueue(t),
 		serverToken: filepath.Join(t.TempDir(), "token"),
 		workerToken: filepath.Join(t.TempDir(), "token"),
 	}
@@ -133,7 +123,7 @@ func setup(t *testing.T) *bundle {
 
 func (b *bundle) program(name string, arguments ...string) *program.Program {
 	b.Helper()
-	return program.Start(b.ctx, b, filepath.Join(programs, name), server.Environ(), arguments...)
+	return program.Start(b.ctx, b, filepath.Join(server.Programs, name), server.Environ(), arguments...)
 }
 
 func (b *bundle) write(file, token string) {

@@ -2,17 +2,15 @@ package quickstart_test
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 
+	"github.com/mcpsession/mcpsession/examples/internal/testserver"
 	"github.com/mcpsession/mcpsession/examples/quickstart"
 	"github.com/mcpsession/mcpsession/examples/quickstart/scratchdb"
 	"github.com/mcpsession/mcpsession/failure"
@@ -111,17 +109,8 @@ func setup(t *testing.T) *bundle {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
-	options, err := server.ClientOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	c, err := client.DialContext(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	b := &bundle{T: t, ctx: ctx, client: c, taskQueue: fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano())}
+	c := server.Dial(ctx, t)
+	b := &bundle{T: t, ctx: ctx, client: c, taskQueue: testserver.TaskQueue(t)}
 	b.startWorker(worker.Options{LocalActivityWorkerOnly: true})
 	return b
 }
@@ -150,11 +139,7 @@ func (b *bundle) startWorker(options worker.Options) worker.Worker {
 		w.RegisterWorkflow(quickstart.TopRegion)
 		w.RegisterWorkflow(quickstart.Interrupted)
 	}
-	if err := w.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(w.Stop)
-	return w
+	return testserver.Start(b, w)
 }
 
 func (b *bundle) start(workflow any) client.WorkflowRun {

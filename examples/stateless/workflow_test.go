@@ -2,8 +2,6 @@ package stateless_test
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,10 +9,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/mcpsession/mcpsession/examples/internal/program"
+	"github.com/mcpsession/mcpsession/examples/internal/testserver"
 	prices "github.com/mcpsession/mcpsession/examples/stateless"
 	"github.com/mcpsession/mcpsession/examples/stateless/rates"
 	"github.com/mcpsession/mcpsession/session"
@@ -29,9 +27,9 @@ func TestPrograms(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	taskQueue := fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano())
+	taskQueue := testserver.TaskQueue(t)
 	start := func(name string) *program.Program {
-		return program.Start(ctx, t, filepath.Join(programs, name), server.Environ(), "-task-queue", taskQueue)
+		return program.Start(ctx, t, filepath.Join(server.Programs, name), server.Environ(), "-task-queue", taskQueue)
 	}
 	w := start("worker")
 	starter := start("starter")
@@ -50,29 +48,17 @@ func TestTotal(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	options, err := server.ClientOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	c, err := client.DialContext(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := server.Dial(ctx, t)
 	plugin, err := session.NewPlugin(session.Options{Servers: []session.Server{{
 		Name: prices.Server, Connect: transport.InMemory(func(transport.Argument) *mcp.Server { return rates.New() }),
 	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	taskQueue := fmt.Sprintf("%s-%d", t.Name(), time.Now().UnixNano())
+	taskQueue := testserver.TaskQueue(t)
 	w := worker.New(c, taskQueue, worker.Options{Plugins: []worker.Plugin{plugin}})
 	w.RegisterWorkflow(prices.Total)
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer w.Stop()
+	testserver.Start(t, w)
 
 	total := func(given ...prices.Price) (total prices.Price, err error) {
 		run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: taskQueue, WorkflowExecutionTimeout: testTimeout},
