@@ -51,25 +51,7 @@ func newServer() *mcp.Server {
 				return textResult(a.Line), nil
 			})
 	}
-	s.AddPrompt(&mcp.Prompt{Name: "greet", Arguments: []*mcp.PromptArgument{{Name: "who"}}},
-		func(_ context.Context, request *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{
-				{Role: "user", Content: &mcp.TextContent{Text: "Greet " + request.Params.Arguments["who"] + "."}},
-			}}, nil
-		})
-	read := func(_ context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: request.Params.URI, Text: "read " + request.Params.URI}}}, nil
-	}
-	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
-			if params, ok := request.GetParams().(*mcp.CompleteParams); ok {
-				return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{params.Argument.Value + "da"}}}, nil
-			}
-			return next(ctx, method, request)
-		}
-	})
-	s.AddResource(&mcp.Resource{Name: "note", URI: "note://one"}, read)
-	s.AddResourceTemplate(&mcp.ResourceTemplate{Name: "notes", URITemplate: "note://{name}"}, read)
+	fixture.AddLibrary(s)
 	return s
 }
 

@@ -1,0 +1,208 @@
+package replaytests
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/proto"
+)
+
+// A comparison of a history with what the code has wished for in its replay.
+type comparison struct {
+	exact          bool
+	allowTaskQueue func(activityType, recorded, wanted string) bool
+	dataConverter  converter.DataConverter
+}
+
+// A mismatch is an event without a wish, a wish without an event, or the two of them
+// that should be one; field says in what they differ.
+type mismatch struct {
+	event, wish *historypb.HistoryEvent
+	field       string
+}
+
+// find returns the first mismatch, nil if there is none. With failed the SDK has found
+// one, and every wish must have its event. Else a wish may have none: it was cancelled
+// in the workflow task that it came in, before it was sent.
+func (c comparison) find(events []*historypb.HistoryEvent, wishes []wish, failed bool) *mismatch {
+	last := int64(0)
+	for _, task := range tasks(events) {
+		last = task.started
+		var wanted []*historypb.HistoryEvent
+		for _, w := range wishes {
+			if w.task == task.started {
+				wanted = append(wanted, w.event)
+			}
+		}
+		if m := c.align(task.commands, wanted, failed); m != nil {
+			return m
+		}
+	}
+	if failed {
+		for _, w := range wishes {
+			if w.task > last {
+				return &mismatch{wish: w.event}
+			}
+		}
+	}
+	return nil
+}
+
+// A task is a completed workflow task, with the commands of the kinds that a trace
+// sees.
+type task struct {
+	started  int64
+	commands []*historypb.HistoryEvent
+}
+
+func tasks(events []*historypb.HistoryEvent) (all []task) {
+	for _, event := range events {
+		if completed := event.GetWorkflowTaskCompletedEventAttributes(); completed != nil {
+			all = append(all, task{started: completed.GetStartedEventId()})
+		} else if traced(event.GetEventType()) && len(all) > 0 {
+			all[len(all)-1].commands = append(all[len(all)-1].commands, event)
+		}
+	}
+	return all
+}
+
+func traced(eventType enumspb.EventType) bool {
+	switch eventType {
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, enumspb.EVENT_TYPE_TIMER_STARTED,
+		enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		return true
+	}
+	return false
+}
+
+// align compares the commands of one workflow task.
+func (c comparison) align(events, wanted []*historypb.HistoryEvent, failed bool) *mismatch {
+	if !failed && c.embeds(events, wanted) {
+		return nil
+	}
+	for i := range max(len(events), len(wanted)) {
+		var m mismatch
+		if i < len(events) {
+			m.event = events[i]
+		}
+		if i < len(wanted) {
+			m.wish = wanted[i]
+		}
+		if m.event != nil && m.wish != nil {
+			if m.field = c.differ(m.event, m.wish); m.field == "" {
+				continue
+			}
+		} else if !failed && m.event == nil {
+			continue
+		}
+		return &m
+	}
+	return nil
+}
+
+// embeds reports whether each event has its wish, in order.
+func (c comparison) embeds(events, wanted []*historypb.HistoryEvent) bool {
+	for _, w := range wanted {
+		if len(events) > 0 && c.differ(events[0], w) == "" {
+			events = events[1:]
+		}
+	}
+	return len(events) == 0
+}
+
+// differ returns in what an event is not what the code wants, empty if it is.
+func (c comparison) differ(event, wish *historypb.HistoryEvent) string {
+	if event.GetEventType() != wish.GetEventType() {
+		return "kind"
+	}
+	switch {
+	case event.GetActivityTaskScheduledEventAttributes() != nil:
+		return c.differInActivity(event.GetActivityTaskScheduledEventAttributes(), wish.GetActivityTaskScheduledEventAttributes())
+	case event.GetStartChildWorkflowExecutionInitiatedEventAttributes() != nil:
+		a, w := event.GetStartChildWorkflowExecutionInitiatedEventAttributes(), wish.GetStartChildWorkflowExecutionInitiatedEventAttributes()
+		switch {
+		case a.GetWorkflowType().GetName() != w.GetWorkflowType().GetName():
+			return "workflow type"
+		case a.GetTaskQueue().GetName() != w.GetTaskQueue().GetName():
+			return "task queue"
+		case c.exact && inputOf(c.dataConverter, a.GetInput()) != inputOf(c.dataConverter, w.GetInput()):
+			return "input"
+		}
+	case event.GetTimerStartedEventAttributes() != nil:
+		a, w := event.GetTimerStartedEventAttributes(), wish.GetTimerStartedEventAttributes()
+		if c.exact && !proto.Equal(a.GetStartToFireTimeout(), w.GetStartToFireTimeout()) {
+			return "duration"
+		}
+	}
+	return ""
+}
+
+func (c comparison) differInActivity(a, w *historypb.ActivityTaskScheduledEventAttributes) string {
+	name := a.GetActivityType().GetName()
+	ours := strings.HasPrefix(name, "mcp.")
+	recorded, wanted := a.GetTaskQueue().GetName(), w.GetTaskQueue().GetName()
+	input, wantedInput := inputOf(c.dataConverter, a.GetInput()), inputOf(c.dataConverter, w.GetInput())
+	switch {
+	case name != w.GetActivityType().GetName():
+		return "activity type"
+	case w.GetActivityId() != "" && a.GetActivityId() != w.GetActivityId():
+		return "activity id"
+	case recorded != wanted && (c.allowTaskQueue == nil || !c.allowTaskQueue(name, recorded, wanted)):
+		return "task queue"
+	case ours && identitiesOf(input) != identitiesOf(wantedInput):
+		return "block, instance or tool in the input"
+	case !c.exact:
+		return ""
+	case input != wantedInput:
+		return "input"
+	case !proto.Equal(a.GetScheduleToCloseTimeout(), w.GetScheduleToCloseTimeout()):
+		return "schedule-to-close timeout"
+	case !proto.Equal(a.GetScheduleToStartTimeout(), w.GetScheduleToStartTimeout()):
+		return "schedule-to-start timeout"
+	case !proto.Equal(a.GetStartToCloseTimeout(), w.GetStartToCloseTimeout()):
+		return "start-to-close timeout"
+	case !proto.Equal(a.GetHeartbeatTimeout(), w.GetHeartbeatTimeout()):
+		return "heartbeat timeout"
+	case policyOf(a.GetRetryPolicy()) != policyOf(w.GetRetryPolicy()):
+		return "retry policy"
+	}
+	return ""
+}
+
+// identities are what an open run and the session that serves it must agree on,
+// whatever fields a later release has added: which block and session, and what is
+// asked for.
+type identities struct {
+	RunID     string          `json:"runID"`
+	Key       string          `json:"key"`
+	Instance  string          `json:"instance"`
+	Tool      string          `json:"tool"`
+	Name      string          `json:"name"`
+	URI       string          `json:"uri"`
+	Argument  json.RawMessage `json:"argument"`
+	Arguments json.RawMessage `json:"arguments"`
+	Params    json.RawMessage `json:"params"`
+	// Operation is that of a stateless call.
+	Operation json.RawMessage `json:"operation"`
+}
+
+func identitiesOf(input string) string {
+	var i identities
+	if json.Unmarshal([]byte(input), &i) != nil {
+		return input
+	}
+	if nested := i.Operation; nested != nil {
+		i.Operation = json.RawMessage(identitiesOf(string(nested)))
+	}
+	encoded, err := json.Marshal(i)
+	if err != nil {
+		return input
+	}
+	return string(slices.Clip(encoded))
+}

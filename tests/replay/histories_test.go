@@ -1,0 +1,116 @@
+package replay
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcpsession/mcpsession/replaytests"
+	"github.com/mcpsession/mcpsession/replaytests/workflows"
+)
+
+var record = flag.Bool("record", false, "record the histories of replaytests that are missing or differ; read the diff before you commit it")
+
+// histories is the folder of the recorded ones.
+var histories = filepath.Join("..", "..", "replaytests", "histories")
+
+// Every workflow of replaytests, run on a real server with real MCP servers and real
+// faults, asks for what its newest history has: the same activities in the same
+// order, on the same task queues, with the same options and inputs. Where it doesn't,
+// the workflow side has changed, and a history of that is missing. That holds with the
+// workflow cache, and without it, where each workflow task is a replay: see the flag
+// -workflow-cache.
+//
+// With -record a run that asks for something else is recorded, and no other: the diff
+// is what has changed. Remove a history to have it recorded anew.
+func TestHistories(t *testing.T) {
+	if *record && os.Getenv("CI") != "" {
+		t.Fatal("CI does not record: run go test ./replay -record, read the diff and commit it")
+	}
+	b := setup(t)
+	b.work(workflows.Register)
+	for _, s := range workflows.All {
+		if s.Name == workflows.ChildBlock {
+			continue // comes with its parent
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			if s.Name != "ended-in-call" && s.Name != "ended-in-call-waiting" {
+				t.Parallel() // those two kill what polls their task queue
+			}
+			b := &bundle{T: t, ctx: b.ctx, client: b.client, programs: b.programs}
+			run := plays[s.Name]
+			if run == nil {
+				run = runToEnd
+			}
+			recordings := []recording{{s, b.fetch(s.Name, run(b, s.Name).GetRunID())}}
+			if s.Name == "child" {
+				recordings = append(recordings, recording{situation(workflows.ChildBlock), b.fetch(workflows.ChildBlock, "")})
+			}
+			for _, r := range recordings {
+				r.settle(b, recordings)
+			}
+		})
+	}
+}
+
+func situation(name string) workflows.Situation {
+	return workflows.All[slices.IndexFunc(workflows.All, func(s workflows.Situation) bool { return s.Name == name })]
+}
+
+// A recording is a situation's run.
+type recording struct {
+	workflows.Situation
+	history *replaytests.History
+}
+
+// settle compares the run with the newest history, or records it.
+func (r recording) settle(b *bundle, together []recording) {
+	b.Helper()
+	file, _ := workflows.Newest(histories, r.Name, workflows.Recording)
+	var difference string
+	if file != "" {
+		recorded, err := replaytests.Read(file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		difference = cmp.Diff(r.lines(recorded), r.lines(r.history))
+	}
+	switch {
+	case !*record && file == "":
+		b.Errorf("%s has no history: run go test ./replay -record", r.Name)
+	case !*record && difference != "":
+		b.Errorf("%s asks for something else than its newest history, %s, has (-recorded +now):\n%s\nIf that is meant, see CONTRIBUTING, \"Changes of the workflow side\".",
+			r.Name, file, difference)
+	case *record && (file == "" || difference != ""):
+		stable := r.stable(b, together)
+		stable.Shows = r.Shows
+		if err := stable.Write(filepath.Join(histories, workflows.Recording, r.Name+".json")); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+var cancels = regexp.MustCompile(`^cancel activity (\d+)$`)
+
+// lines are the commands of a history that do not hang on who is faster. A session
+// that has closed completes its activity and answers close-session side by side: the
+// loser of the two may be cancelled. So are, when a server goes, its session's
+// activity and the call.
+func (r recording) lines(h *replaytests.History) []string {
+	commands := h.Commands(nil)
+	return slices.DeleteFunc(slices.Clone(commands), func(line string) bool {
+		canceled := cancels.FindStringSubmatch(line)
+		if canceled == nil {
+			return false
+		}
+		return r.Name == "server-gone" || slices.ContainsFunc(commands, func(scheduled string) bool {
+			return strings.HasPrefix(scheduled, canceled[1]+": ") && strings.Contains(scheduled, ".close-session on ")
+		})
+	})
+}
