@@ -9,8 +9,11 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,8 +58,14 @@ func run(arguments []string) error {
 		return err
 	}
 	version := module.Version{Path: modfile.ModulePath(goMod), Version: arguments[0]}
+	tree, err := checkout(root)
+	defer os.RemoveAll(tree)
+	if err != nil {
+		return err
+	}
+	// What belongs to nested modules, these tests among them, is left out.
 	var archive bytes.Buffer
-	if err := zip.CreateFromVCS(&archive, version, root, "HEAD", ""); err != nil {
+	if err := zip.CreateFromDir(&archive, version, tree); err != nil {
 		return err
 	}
 	folder := filepath.Join(root, "tests", "replay", "released", filepath.FromSlash(version.Path), "@v")
@@ -74,6 +83,41 @@ func run(arguments []string) error {
 	}
 	fmt.Printf("pinned %s, %d KB\n", version, archive.Len()>>10)
 	return nil
+}
+
+// checkout writes the last commit to a temporary folder. The zip package's own way,
+// through git, does not know worktrees.
+func checkout(root string) (folder string, err error) {
+	if folder, err = os.MkdirTemp("", "pin"); err != nil {
+		return "", err
+	}
+	archived, err := exec.Command("git", "-C", root, "archive", "--format=tar", "HEAD").Output()
+	if err != nil {
+		return folder, fmt.Errorf("git archive: %w", err)
+	}
+	for files := tar.NewReader(bytes.NewReader(archived)); ; {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return folder, nil
+		}
+		if err != nil {
+			return folder, err
+		}
+		if header.Typeflag != tar.TypeReg {
+			continue
+		}
+		content, err := io.ReadAll(files)
+		if err != nil {
+			return folder, err
+		}
+		name := filepath.Join(folder, filepath.FromSlash(header.Name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return folder, err
+		}
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			return folder, err
+		}
+	}
 }
 
 func errOrNothing(err error) string {
