@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,12 +47,9 @@ type Options struct {
 // that is no history, a workflow that is not registered.
 func Replay(t *testing.T, folder string, options Options) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	files, err := in(folder)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Fatalf("replaytests: the folder %q has no histories (*.json); record some with replaytests.Record", folder)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
@@ -64,6 +62,23 @@ func Replay(t *testing.T, folder string, options Options) {
 			}
 		})
 	}
+}
+
+// in returns the files of a folder that has one at least.
+func in(folder string) (files []string, err error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("replaytests: the folder of histories: %w", err)
+	}
+	for _, entry := range entries {
+		if filepath.Ext(entry.Name()) == ".json" {
+			files = append(files, filepath.Join(folder, entry.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("replaytests: the folder %q has no histories (*.json); record some with replaytests.Record", folder)
+	}
+	return files, nil
 }
 
 // Replay replays the history, without what [History.Cut] drops. Its error is a

@@ -30,8 +30,9 @@ type wish struct {
 // workflows and the workflow's end; not cancels, markers and what is rare, of which
 // the SDK compares the order.
 //
-// It is a plugin, and the last one, for its interceptor to be the innermost: what
-// other interceptors have made of options and inputs is what counts.
+// It is a plugin, and the last one, to put its interceptor before all others: the
+// first is the last that a call to the server passes through, so that it sees what the
+// others have made of options and inputs.
 type trace struct {
 	worker.PluginBase
 	dataConverter converter.DataConverter
@@ -47,7 +48,7 @@ func (t *trace) ConfigureWorkflowReplayer(_ context.Context, options worker.Plug
 	if t.dataConverter = o.DataConverter; t.dataConverter == nil {
 		t.dataConverter = converter.GetDefaultDataConverter()
 	}
-	o.Interceptors = append(o.Interceptors[:len(o.Interceptors):len(o.Interceptors)], &tracer{trace: t})
+	o.Interceptors = append([]interceptor.WorkerInterceptor{&tracer{trace: t}}, o.Interceptors...)
 	return nil
 }
 

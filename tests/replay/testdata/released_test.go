@@ -1,6 +1,6 @@
 // This file is no part of the module that it is in: it runs in the tree of a release,
 // beside the workflows and the harness as they are now.
-package released_test
+package replaytests_test
 
 import (
 	"os"
