@@ -26,27 +26,28 @@ type mismatch struct {
 }
 
 // find returns the first mismatch, nil if there is none. With failed the SDK has found
-// one, and every wish must have its event. Else a wish may have none: it was cancelled
-// in the workflow task that it came in, before it was sent.
+// one, and every wish that was sent must have its event. Else a wish may have none:
+// what is cancelled in the workflow task that it came in is not always sent.
 func (c comparison) find(events []*historypb.HistoryEvent, wishes []wish, failed bool) *mismatch {
 	last := int64(0)
 	for _, task := range tasks(events) {
 		last = task.started
-		var wanted []*historypb.HistoryEvent
+		var wanted []wish
 		for _, w := range wishes {
 			if w.task == task.started {
-				wanted = append(wanted, w.event)
+				wanted = append(wanted, w)
 			}
+		}
+		if !failed && c.embeds(task.commands, wanted) {
+			continue
 		}
 		if m := c.align(task.commands, wanted, failed); m != nil {
 			return m
 		}
 	}
-	if failed {
-		for _, w := range wishes {
-			if w.task > last {
-				return &mismatch{wish: w.event}
-			}
+	for _, w := range wishes {
+		if failed && w.task > last {
+			return &mismatch{wish: w.event}
 		}
 	}
 	return nil
@@ -81,35 +82,38 @@ func traced(eventType enumspb.EventType) bool {
 	return false
 }
 
-// align compares the commands of one workflow task.
-func (c comparison) align(events, wanted []*historypb.HistoryEvent, failed bool) *mismatch {
-	if !failed && c.embeds(events, wanted) {
-		return nil
-	}
-	for i := range max(len(events), len(wanted)) {
+// align compares the commands of one workflow task one by one.
+func (c comparison) align(events []*historypb.HistoryEvent, wanted []wish, failed bool) *mismatch {
+	for len(events) > 0 || len(wanted) > 0 {
 		var m mismatch
-		if i < len(events) {
-			m.event = events[i]
+		if len(events) > 0 {
+			m.event = events[0]
 		}
-		if i < len(wanted) {
-			m.wish = wanted[i]
+		if len(wanted) > 0 {
+			m.wish = wanted[0].event
 		}
-		if m.event != nil && m.wish != nil {
-			if m.field = c.differ(m.event, m.wish); m.field == "" {
-				continue
-			}
-		} else if !failed && m.event == nil {
-			continue
+		switch {
+		case m.event == nil && !failed:
+			return nil
+		case m.event != nil && m.wish != nil:
+			m.field = c.differ(m.event, m.wish)
 		}
-		return &m
+		switch {
+		case m.field == "" && m.event != nil && m.wish != nil:
+			events, wanted = events[1:], wanted[1:]
+		case m.wish != nil && wanted[0].settled:
+			wanted = wanted[1:]
+		default:
+			return &m
+		}
 	}
 	return nil
 }
 
 // embeds reports whether each event has its wish, in order.
-func (c comparison) embeds(events, wanted []*historypb.HistoryEvent) bool {
+func (c comparison) embeds(events []*historypb.HistoryEvent, wanted []wish) bool {
 	for _, w := range wanted {
-		if len(events) > 0 && c.differ(events[0], w) == "" {
+		if len(events) > 0 && c.differ(events[0], w.event) == "" {
 			events = events[1:]
 		}
 	}

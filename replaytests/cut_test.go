@@ -25,6 +25,9 @@ func TestCutHidesNothing(t *testing.T) {
 			whole := read(t, name)
 			cuts := 0
 			for end := 1; end <= len(whole.Events); end++ {
+				if splits(whole, end) {
+					continue
+				}
 				h := prefix(whole, end)
 				err := h.Cut()
 				if !completedTask(whole.Events[:end]) {
@@ -48,6 +51,16 @@ func TestCutHidesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// splits reports whether a history of so many events ends between a workflow task's
+// completion and its last command, which the server writes as one.
+func splits(whole *replaytests.History, end int) bool {
+	if end == len(whole.Events) || whole.Events[end].GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+		return false
+	}
+	one, more := prefix(whole, end), prefix(whole, end+1)
+	return one.Cut() == nil && more.Cut() == nil && len(more.Events) > len(one.Events)
 }
 
 // tamperWithLast changes the last activity that a history has scheduled, in each way

@@ -57,10 +57,20 @@ func (h *History) difference(m *mismatch, seen *trace, cause error) *Difference 
 		fmt.Fprintf(&message, ":\n\trecorded: %s\n\twanted:   %s", d.Recorded, wanted)
 	}
 	if cause != nil {
-		fmt.Fprintf(&message, "\n\tthe SDK:  %v", cause)
+		fmt.Fprintf(&message, "\n\tthe SDK:  %s", clip(cause.Error()))
 	} else {
 		message.WriteString("\n\tthe SDK's own replay does not look at this")
 	}
 	d.Message = message.String()
 	return d
+}
+
+// clip bounds what the SDK says, which is all of the events and commands again, or a
+// stack.
+func clip(text string) string {
+	const most = 300
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

@@ -22,6 +22,8 @@ import (
 type wish struct {
 	task  int64 // the id of its WorkflowTaskStarted
 	event *historypb.HistoryEvent
+	// settled says that it may never have been sent.
+	settled bool
 	// err is what the workflow ended with, if that is what the event is about.
 	err error
 }
@@ -57,12 +59,10 @@ func (t *trace) add(ctx workflow.Context, event *historypb.HistoryEvent) {
 	t.wishes = append(t.wishes, wish{task: task, event: event})
 }
 
-// unlessOver drops the last wish when its future is settled already: its context was
-// cancelled, or it is refused, and nothing is sent.
-func (t *trace) unlessOver(future workflow.Future) {
-	if future.IsReady() {
-		t.wishes = t.wishes[:len(t.wishes)-1]
-	}
+// note takes note of the last wish's future. It is settled at once when the SDK has
+// refused the wish, or when the context was cancelled.
+func (t *trace) note(future workflow.Future) {
+	t.wishes[len(t.wishes)-1].settled = future.IsReady()
 }
 
 // encode returns arguments as they go to the server. What can't be encoded is nothing
@@ -135,7 +135,7 @@ func (o *outbound) ExecuteActivity(ctx workflow.Context, activityType string, ar
 		},
 	})
 	future := o.Next.ExecuteActivity(ctx, activityType, args...)
-	o.trace.unlessOver(future)
+	o.trace.note(future)
 	return future
 }
 
@@ -153,26 +153,28 @@ func filledIn(p *temporal.RetryPolicy) *commonpb.RetryPolicy {
 }
 
 func (o *outbound) NewTimer(ctx workflow.Context, d time.Duration) workflow.Future {
-	o.timer(ctx, d)
 	future := o.Next.NewTimer(ctx, d)
-	o.trace.unlessOver(future)
+	o.timer(ctx, d, future)
 	return future
 }
 
 func (o *outbound) NewTimerWithOptions(ctx workflow.Context, d time.Duration, options workflow.TimerOptions) workflow.Future {
-	o.timer(ctx, d)
 	future := o.Next.NewTimerWithOptions(ctx, d, options)
-	o.trace.unlessOver(future)
+	o.timer(ctx, d, future)
 	return future
 }
 
-func (o *outbound) timer(ctx workflow.Context, d time.Duration) {
+func (o *outbound) timer(ctx workflow.Context, d time.Duration, future workflow.Future) {
+	if d <= 0 {
+		return // fires at once, without an event
+	}
 	o.trace.add(ctx, &historypb.HistoryEvent{
 		EventType: enumspb.EVENT_TYPE_TIMER_STARTED,
 		Attributes: &historypb.HistoryEvent_TimerStartedEventAttributes{
 			TimerStartedEventAttributes: &historypb.TimerStartedEventAttributes{StartToFireTimeout: durationpb.New(d)},
 		},
 	})
+	o.trace.note(future)
 }
 
 func (o *outbound) ExecuteChildWorkflow(ctx workflow.Context, workflowType string, args ...any) workflow.ChildWorkflowFuture {
@@ -188,6 +190,6 @@ func (o *outbound) ExecuteChildWorkflow(ctx workflow.Context, workflowType strin
 		},
 	})
 	future := o.Next.ExecuteChildWorkflow(ctx, workflowType, args...)
-	o.trace.unlessOver(future)
+	o.trace.note(future)
 	return future
 }

@@ -34,7 +34,9 @@ func TestHistories(t *testing.T) {
 		t.Fatal("CI does not record: run go test ./replay -record, read the diff and commit it")
 	}
 	b := setup(t)
-	b.work(workflows.Register)
+	w := b.worker(taskQueue)
+	workflows.Register(w)
+	b.begin(w)
 	for _, s := range workflows.All {
 		if s.Name == workflows.ChildBlock {
 			continue // comes with its parent

@@ -7,6 +7,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
@@ -48,24 +49,28 @@ func setup(t *testing.T) *bundle {
 	return b
 }
 
-// work starts a worker that runs the workflows and holds their sessions.
-func (b *bundle) work(registers ...func(worker.WorkflowRegistry)) {
+// worker returns a worker that holds the sessions of a task queue.
+func (b *bundle) worker(taskQueue string) worker.Worker {
 	b.Helper()
 	plugin, err := session.NewPlugin(session.Options{Servers: servers(b.programs)})
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := worker.New(b.client, taskQueue, worker.Options{
+	return worker.New(b.client, taskQueue, worker.Options{
 		Identity: recorder, Plugins: []worker.Plugin{plugin}, DeadlockDetectionTimeout: testTimeout,
 	})
-	for _, register := range registers {
-		register(w)
-	}
+}
+
+// begin starts a worker, until the test's end.
+func (b *bundle) begin(w worker.Worker) {
+	b.Helper()
 	if err := w.Start(); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(w.Stop)
 }
+
+func activityName(name string) activity.RegisterOptions { return activity.RegisterOptions{Name: name} }
 
 // start starts a situation's workflow, in place of one that an earlier test has left.
 func (b *bundle) start(name string) client.WorkflowRun {
