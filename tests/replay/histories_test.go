@@ -7,9 +7,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/mcpsession/mcpsession/replaytests"
 	"github.com/mcpsession/mcpsession/replaytests/workflows"
@@ -23,9 +28,9 @@ var histories = filepath.Join("..", "..", "replaytests", "histories")
 // Every workflow of replaytests, run on a real server with real MCP servers and real
 // faults, asks for what its newest history has: the same activities in the same
 // order, on the same task queues, with the same options and inputs. Where it doesn't,
-// the workflow side has changed, and a history of that is missing. That holds with the
-// workflow cache, and without it, where each workflow task is a replay: see the flag
-// -workflow-cache.
+// the workflow side has changed, and a history of that is missing. That holds for runs
+// that stay in the cache, and for runs that are thrown out of it all the time, which
+// replays them from their start.
 //
 // With -record a run that asks for something else is recorded, and no other: the diff
 // is what has changed. Remove a history to have it recorded anew.
@@ -34,9 +39,37 @@ func TestHistories(t *testing.T) {
 		t.Fatal("CI does not record: run go test ./replay -record, read the diff and commit it")
 	}
 	b := setup(t)
-	w := b.worker(taskQueue)
+	runs := new(instances)
+	w := b.worker(taskQueue, runs)
 	workflows.Register(w)
 	b.begin(w)
+	t.Run("cached", func(t *testing.T) { b.settleAll(t) })
+	if *record {
+		return
+	}
+	before := runs.count.Load()
+	t.Run("evicted", func(t *testing.T) {
+		stop := make(chan struct{})
+		t.Cleanup(func() { close(stop) })
+		go func() {
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(5 * time.Millisecond):
+					worker.PurgeStickyWorkflowCache()
+				}
+			}
+		}()
+		b.settleAll(t)
+	})
+	if n := runs.count.Load() - before; n < 2*int64(len(workflows.All)) {
+		t.Errorf("the code of %d runs was started %d times: they were not replayed", len(workflows.All), n)
+	}
+}
+
+// settleAll runs all situations.
+func (b *bundle) settleAll(t *testing.T) {
 	for _, s := range workflows.All {
 		if s.Name == workflows.ChildBlock {
 			continue // comes with its parent
@@ -50,15 +83,27 @@ func TestHistories(t *testing.T) {
 			if run == nil {
 				run = runToEnd
 			}
-			recordings := []recording{{s, b.fetch(s.Name, run(b, s.Name).GetRunID())}}
+			recordings := []recording{{s, b.fetch(workflowID(s.Name), run(b, s.Name).GetRunID())}}
 			if s.Name == "child" {
-				recordings = append(recordings, recording{situation(workflows.ChildBlock), b.fetch(workflows.ChildBlock, "")})
+				recordings = append(recordings, recording{situation(workflows.ChildBlock), b.fetch(workflowID(workflows.ChildBlock), "")})
 			}
 			for _, r := range recordings {
 				r.settle(b, recordings)
 			}
 		})
 	}
+}
+
+// instances counts how often the code of a workflow is started: once a run, and once
+// more for each replay.
+type instances struct {
+	interceptor.WorkerInterceptorBase
+	count atomic.Int64
+}
+
+func (i *instances) InterceptWorkflow(ctx workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	i.count.Add(1)
+	return i.WorkerInterceptorBase.InterceptWorkflow(ctx, next)
 }
 
 func situation(name string) workflows.Situation {
@@ -90,8 +135,7 @@ func (r recording) settle(b *bundle, together []recording) {
 		b.Errorf("%s asks for something else than its newest history, %s, has (-recorded +now):\n%s\nIf that is meant, see CONTRIBUTING, \"Changes of the workflow side\".",
 			r.Name, file, difference)
 	case *record && (file == "" || difference != ""):
-		stable := r.stable(b, together)
-		stable.Shows = r.Shows
+		stable := r.stable(b, workflows.Register, together)
 		if err := stable.Write(filepath.Join(histories, workflows.Recording, r.Name+".json")); err != nil {
 			b.Fatal(err)
 		}

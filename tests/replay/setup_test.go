@@ -9,6 +9,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/mcpsession/mcpsession/queue"
@@ -50,14 +51,14 @@ func setup(t *testing.T) *bundle {
 }
 
 // worker returns a worker that holds the sessions of a task queue.
-func (b *bundle) worker(taskQueue string) worker.Worker {
+func (b *bundle) worker(taskQueue string, interceptors ...interceptor.WorkerInterceptor) worker.Worker {
 	b.Helper()
 	plugin, err := session.NewPlugin(session.Options{Servers: servers(b.programs)})
 	if err != nil {
 		b.Fatal(err)
 	}
 	return worker.New(b.client, taskQueue, worker.Options{
-		Identity: recorder, Plugins: []worker.Plugin{plugin}, DeadlockDetectionTimeout: testTimeout,
+		Identity: recorder, Plugins: []worker.Plugin{plugin}, Interceptors: interceptors, DeadlockDetectionTimeout: testTimeout,
 	})
 }
 

@@ -98,10 +98,10 @@ func cancelRun(b *bundle, name string) client.WorkflowRun {
 	return run
 }
 
-// fetch reads the history of a workflow's last run.
-func (b *bundle) fetch(name, runID string) *replaytests.History {
+// fetch reads the history of a run.
+func (b *bundle) fetch(workflowID, runID string) *replaytests.History {
 	b.Helper()
-	h, err := replaytests.Fetch(b.ctx, b.client, workflowID(name), runID)
+	h, err := replaytests.Fetch(b.ctx, b.client, workflowID, runID)
 	if err != nil {
 		b.Fatal(err)
 	}

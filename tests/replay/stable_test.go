@@ -16,7 +16,6 @@ import (
 
 	"github.com/mcpsession/mcpsession/queue"
 	"github.com/mcpsession/mcpsession/replaytests"
-	"github.com/mcpsession/mcpsession/replaytests/workflows"
 )
 
 // fixedTime is when everything in a recorded history happens.
@@ -26,20 +25,22 @@ const fixedTime = "2026-01-01T00:00:00Z"
 // were in it, so that a new recording differs only where the code or an SDK does: run
 // ids, keys, instances and times are fixed ones, ids of the server's and stack traces
 // are left out. The keys are those that the code draws for the fixed run id.
-func (r recording) stable(b *bundle, together []recording) *replaytests.History {
+func (r recording) stable(b *bundle, register func(worker.WorkflowRegistry), together []recording) *replaytests.History {
 	b.Helper()
 	var names []string
 	for _, other := range together {
 		names = append(names, other.history.RunID, fixedRunID(other.Name))
 	}
-	drawn := keysOf(b, renamed(b, r.history, names))
+	drawn := keysOf(b, register, renamed(b, r.history, names))
 	for i, key := range keysIn(b, r.history) {
 		names = append(names, key, drawn[i])
 	}
 	for i, instance := range instancesIn(b, r.history) {
 		names = append(names, instance, fmt.Sprintf("instance-%d", i+1))
 	}
-	return renamed(b, r.history, names)
+	h := renamed(b, r.history, names)
+	h.Shows = r.Shows
+	return h
 }
 
 var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
@@ -148,11 +149,11 @@ func instancesIn(b *bundle, h *replaytests.History) (instances []string) {
 }
 
 // keysOf replays a history and returns the keys that the code draws for its run.
-func keysOf(b *bundle, h *replaytests.History) []string {
+func keysOf(b *bundle, register func(worker.WorkflowRegistry), h *replaytests.History) []string {
 	b.Helper()
 	drawn := new(draws)
 	// What does not match is the keys, which are about to.
-	_ = h.Replay(replaytests.Options{Register: workflows.Register, Replayer: worker.WorkflowReplayerOptions{
+	_ = h.Replay(replaytests.Options{Register: register, Replayer: worker.WorkflowReplayerOptions{
 		Interceptors: []interceptor.WorkerInterceptor{drawn}, DisableDeadlockDetection: true,
 	}})
 	if len(drawn.keys) != len(keysIn(b, h)) {
