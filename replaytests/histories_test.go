@@ -17,14 +17,8 @@ import (
 
 const histories = "histories"
 
-// ours are the options by which our own histories are replayed. A slow machine is no
-// deadlock.
-func ours() replaytests.Options {
-	return replaytests.Options{
-		Register: workflows.Register,
-		Replayer: worker.WorkflowReplayerOptions{DisableDeadlockDetection: true},
-	}
-}
+// ours are the options by which our own histories are replayed.
+func ours() replaytests.Options { return replaytests.Options{Register: workflows.Register} }
 
 // The histories of every release replay, as runs that were open at an upgrade do.
 func TestHistoriesReplay(t *testing.T) {
@@ -49,7 +43,7 @@ func TestNewestHistoriesAreExact(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			file, _ := workflows.Newest(histories, s.Name, workflows.Recording)
 			if file == "" {
-				t.Fatal("there is no history; record it with: cd tests && go test ./replay -run TestHistories -record")
+				t.Fatal("there is no history; run make record")
 			}
 			h, err := replaytests.Read(file)
 			if err != nil {

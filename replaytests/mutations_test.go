@@ -2,13 +2,13 @@ package replaytests_test
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcpsession/mcpsession/internal/mutate"
 )
 
 // mutationTimeout bounds a build and a replay; the machine may be busy.
@@ -140,7 +140,7 @@ func TestMutationsAreCaught(t *testing.T) {
 			if test == "" {
 				test = "TestHistoriesReplay"
 			}
-			output, err := replayWith(t, m.overlay(t), "^"+test+"$")
+			output, err := replayWith(t, mutate.Overlay(t, "..", m.file, m.from, m.to), "^"+test+"$")
 			if err == nil {
 				t.Fatalf("no test fails")
 			}
@@ -169,34 +169,4 @@ func replayWith(t *testing.T, overlay, test string) (string, error) {
 	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local")
 	output, err := cmd.CombinedOutput()
 	return string(output), err
-}
-
-// overlay writes the mutated file, and what tells the go command to take it.
-func (m mutation) overlay(t *testing.T) string {
-	t.Helper()
-	original, err := filepath.Abs(filepath.Join("..", filepath.FromSlash(m.file)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile(original)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(source), m.from); n != 1 || m.from == "" {
-		t.Fatalf("%s has %d places like %q; the mutation needs one", m.file, n, m.from)
-	}
-	folder := t.TempDir()
-	mutated := filepath.Join(folder, "mutated.go")
-	if err := os.WriteFile(mutated, []byte(strings.Replace(string(source), m.from, m.to, 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := json.Marshal(map[string]any{"Replace": map[string]string{original: mutated}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay := filepath.Join(folder, "overlay.json")
-	if err := os.WriteFile(overlay, encoded, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return overlay
 }

@@ -105,7 +105,7 @@ func TestRecordVisit(t *testing.T) {
 	}
 	b.awaitEnd(run)
 	r := recording{workflows.Situation{Name: "visit", Shows: "a visit"}, b.fetch(run.GetID(), run.GetRunID())}
-	if _, err := os.Stat(file); err != nil && *record {
+	if _, err := os.Stat(file); err != nil && b.records() {
 		if err := r.stable(b, register, []recording{r}).Write(file); err != nil {
 			t.Fatal(err)
 		}

@@ -35,16 +35,13 @@ var histories = filepath.Join("..", "..", "replaytests", "histories")
 // With -record a run that asks for something else is recorded, and no other: the diff
 // is what has changed. Remove a history to have it recorded anew.
 func TestHistories(t *testing.T) {
-	if *record && os.Getenv("CI") != "" {
-		t.Fatal("CI does not record: run go test ./replay -record, read the diff and commit it")
-	}
 	b := setup(t)
 	runs := new(instances)
 	w := b.worker(taskQueue, runs)
 	workflows.Register(w)
 	b.begin(w)
 	t.Run("cached", func(t *testing.T) { b.settleAll(t) })
-	if *record {
+	if b.records() {
 		return
 	}
 	before := runs.count.Load()
@@ -66,6 +63,15 @@ func TestHistories(t *testing.T) {
 	if n := runs.count.Load() - before; n < 2*int64(len(workflows.All)) {
 		t.Errorf("the code of %d runs was started %d times: they were not replayed", len(workflows.All), n)
 	}
+}
+
+// records reports whether histories are to be recorded, which CI must not.
+func (b *bundle) records() bool {
+	b.Helper()
+	if *record && os.Getenv("CI") != "" {
+		b.Fatal("CI does not record: run make record, read the diff and commit it")
+	}
+	return *record
 }
 
 // settleAll runs all situations.
@@ -129,12 +135,12 @@ func (r recording) settle(b *bundle, together []recording) {
 		difference = cmp.Diff(r.lines(recorded), r.lines(r.history))
 	}
 	switch {
-	case !*record && file == "":
-		b.Errorf("%s has no history: run go test ./replay -record", r.Name)
-	case !*record && difference != "":
+	case !b.records() && file == "":
+		b.Errorf("%s has no history: run make record", r.Name)
+	case !b.records() && difference != "":
 		b.Errorf("%s asks for something else than its newest history, %s, has (-recorded +now):\n%s\nIf that is meant, see CONTRIBUTING, \"Changes of the workflow side\".",
 			r.Name, file, difference)
-	case *record && (file == "" || difference != ""):
+	case b.records() && (file == "" || difference != ""):
 		stable := r.stable(b, workflows.Register, together)
 		if err := stable.Write(filepath.Join(histories, workflows.Recording, r.Name+".json")); err != nil {
 			b.Fatal(err)

@@ -154,7 +154,7 @@ func keysOf(b *bundle, register func(worker.WorkflowRegistry), h *replaytests.Hi
 	drawn := new(draws)
 	// What does not match is the keys, which are about to.
 	_ = h.Replay(replaytests.Options{Register: register, Replayer: worker.WorkflowReplayerOptions{
-		Interceptors: []interceptor.WorkerInterceptor{drawn}, DisableDeadlockDetection: true,
+		Interceptors: []interceptor.WorkerInterceptor{drawn},
 	}})
 	if len(drawn.keys) != len(keysIn(b, h)) {
 		b.Fatalf("the history has %d blocks, its replay %d", len(keysIn(b, h)), len(drawn.keys))

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.temporal.io/sdk/worker"
-
 	"github.com/mcpsession/mcpsession/replaytests"
 	"github.com/mcpsession/mcpsession/replaytests/workflows"
 )
@@ -32,9 +30,7 @@ func TestReleased(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.Replay(replaytests.Options{
-			Register: workflows.Register, Replayer: worker.WorkflowReplayerOptions{DisableDeadlockDetection: true},
-		}); err != nil {
+		if err := h.Replay(replaytests.Options{Register: workflows.Register}); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
 		replayed++
