@@ -37,6 +37,9 @@ func (h *History) Commands(dataConverter converter.DataConverter) []string {
 			names[started.GetOriginalExecutionRunId()] = "<run>"
 		}
 	}
+	for _, id := range h.earlierRuns() {
+		names[id] = "<run>"
+	}
 	names[h.RunID] = "<run>"
 	delete(names, "")
 

@@ -16,6 +16,10 @@ type comparison struct {
 	exact          bool
 	allowTaskQueue func(activityType, recorded, wanted string) bool
 	dataConverter  converter.DataConverter
+	// run is the run's id, and earlier those that it had before it was reset: what is
+	// from before names them, and the code names itself.
+	run     string
+	earlier []string
 }
 
 // A mismatch is an event without a wish, a wish without an event, or the two of them
@@ -147,11 +151,19 @@ func (c comparison) differ(event, wish *historypb.HistoryEvent) string {
 	return ""
 }
 
+// now returns a text of before a reset with the run's id of after it.
+func (c comparison) now(text string) string {
+	for _, id := range c.earlier {
+		text = strings.ReplaceAll(text, id, c.run)
+	}
+	return text
+}
+
 func (c comparison) differInActivity(a, w *historypb.ActivityTaskScheduledEventAttributes) string {
 	name := a.GetActivityType().GetName()
 	ours := strings.HasPrefix(name, "mcp.")
-	recorded, wanted := a.GetTaskQueue().GetName(), w.GetTaskQueue().GetName()
-	input, wantedInput := inputOf(c.dataConverter, a.GetInput()), inputOf(c.dataConverter, w.GetInput())
+	recorded, wanted := c.now(a.GetTaskQueue().GetName()), w.GetTaskQueue().GetName()
+	input, wantedInput := c.now(inputOf(c.dataConverter, a.GetInput())), inputOf(c.dataConverter, w.GetInput())
 	switch {
 	case name != w.GetActivityType().GetName():
 		return "activity type"

@@ -40,11 +40,11 @@ func Record(ctx context.Context, c client.Client, workflowID, runID, file string
 // Fetch reads the history of a run from the server, and cuts it.
 func Fetch(ctx context.Context, c client.Client, workflowID, runID string) (*History, error) {
 	if runID == "" {
-		described, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
+		described, err := c.DescribeWorkflow(ctx, workflowID, "")
 		if err != nil {
 			return nil, fmt.Errorf("replaytests: find the run of workflow %q: %w", workflowID, err)
 		}
-		runID = described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+		runID = described.WorkflowExecution.RunID
 	}
 	h := &History{WorkflowID: workflowID, RunID: runID}
 	for events := c.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {

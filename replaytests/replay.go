@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
@@ -109,7 +110,7 @@ func (h *History) Replay(options Options) error {
 	if err != nil && len(seen.wishes) == 0 && strings.Contains(err.Error(), "unable to find workflow type") {
 		return fmt.Errorf("replaytests: Options.Register registers no workflow %q: %w", h.workflowType(), err)
 	}
-	c := comparison{options.Exact, options.AllowTaskQueue, seen.dataConverter}
+	c := comparison{options.Exact, options.AllowTaskQueue, seen.dataConverter, h.RunID, h.earlierRuns()}
 	if m := c.find(h.Events, seen.wishes, err != nil); m != nil {
 		return h.difference(m, seen, err)
 	}
@@ -118,6 +119,22 @@ func (h *History) Replay(options Options) error {
 		return &Difference{Message: err.Error(), cause: err}
 	}
 	return nil
+}
+
+// earlierRuns returns the ids that the run had before it was reset.
+func (h *History) earlierRuns() (ids []string) {
+	for _, event := range h.Events {
+		failed := event.GetWorkflowTaskFailedEventAttributes()
+		if failed.GetCause() != enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW || h.RunID == "" {
+			continue
+		}
+		for _, id := range []string{failed.GetBaseRunId(), failed.GetNewRunId()} {
+			if id != "" && id != h.RunID {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }
 
 func (h *History) workflowType() string {

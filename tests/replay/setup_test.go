@@ -116,11 +116,11 @@ func (b *bundle) awaitCalls(run client.WorkflowRun, n int) {
 // started.
 func (b *bundle) pending(run client.WorkflowRun, activityType string) *workflowpb.PendingActivityInfo {
 	b.Helper()
-	described, err := b.client.DescribeWorkflowExecution(b.ctx, run.GetID(), run.GetRunID())
+	described, err := b.client.DescribeWorkflow(b.ctx, run.GetID(), run.GetRunID())
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, a := range described.GetPendingActivities() {
+	for _, a := range described.RawResponse.GetPendingActivities() {
 		if a.GetActivityType().GetName() == activityType && a.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED {
 			return a
 		}
