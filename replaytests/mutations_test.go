@@ -96,7 +96,7 @@ var mutations = []mutation{
 		name: "a call is scheduled although the session has ended", file: "toolset/toolset.go",
 		from:  "	case ts.lost != nil:\n		return ts.again(tool)\n	case ts.session.IsReady():\n		return ts.loss(ctx, tool, failure.RanNo)\n",
 		to:    "",
-		wants: []string{"ended-before-call.json", "event 29, WorkflowExecutionCompleted", "wanted:   activity mcp.counter.call-tool"},
+		wants: []string{"ended-before-call.json", "recorded: WorkflowExecutionCompleted", "wanted:   activity mcp.counter.call-tool"},
 	},
 	{
 		name: "what waits is not cancelled when the session ends", file: "toolset/operation.go",
