@@ -67,7 +67,7 @@ func splits(whole *replaytests.History, end int) bool {
 // that must be told.
 func tamperWithLast(t *testing.T, h *replaytests.History) {
 	t.Helper()
-	last := slices.IndexFunc(h.Events, func(e *historypb.HistoryEvent) bool { return e.GetActivityTaskScheduledEventAttributes() != nil })
+	last := -1
 	for i, e := range h.Events {
 		if e.GetActivityTaskScheduledEventAttributes() != nil {
 			last = i
