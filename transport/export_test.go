@@ -2,12 +2,18 @@ package transport
 
 import (
 	"context"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // LifelineVariable marks a supervisor.
 const LifelineVariable = lifelineVariable
+
+// WithTokenTimeout is an option that replaces [TokenTimeout].
+func WithTokenTimeout(d time.Duration) Option {
+	return func(o *httpOptions) { o.tokenTimeout = d }
+}
 
 // WithLifeline makes a connector of Command start its servers as it does after
 // Lifeline was called, and no other connector's.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -44,6 +45,9 @@ func HTTP(url string, options ...Option) Connector {
 		if err != nil {
 			return nil, Permanent("bad-option", err)
 		}
+		if err := o.checkAuth(); err != nil {
+			return nil, Permanent("bad-option", err)
+		}
 		return &remote{life: newLife(), endpoint: endpoint, options: o}, nil
 	}
 }
@@ -55,6 +59,13 @@ type httpOptions struct {
 	headers func(context.Context) (http.Header, error)
 	client  *http.Client
 	legacy  bool
+
+	bearer    func(context.Context) (string, error)
+	hasBearer bool
+	oauth     auth.OAuthHandler
+	hasOAuth  bool
+
+	tokenTimeout time.Duration // for tests; zero is TokenTimeout
 }
 
 // WithHeaders adds headers to every request of a session, such as an
@@ -64,15 +75,14 @@ type httpOptions struct {
 //
 // A header that the transport sets itself, such as Mcp-Session-Id, is refused. The
 // values count as secrets: they are cut out of what the server says in errors
-// before that is told. A token that expires within a session is the business of a
-// client that renews it: see [WithHTTPClient].
+// before that is told. A token that expires within a session is one for [WithBearer] or
+// [WithOAuth], with which an Authorization here is refused.
 func WithHeaders(headers func(ctx context.Context) (http.Header, error)) Option {
 	return func(o *httpOptions) { o.headers = headers }
 }
 
 // WithHTTPClient makes sessions use the Transport and the Jar of client, which is
-// not changed: for a proxy, for client certificates, or for credentials that are
-// renewed, as a client of golang.org/x/oauth2 does. The Transport gets redirects as
+// not changed: for a proxy, or for client certificates. The Transport gets redirects as
 // they are, and should not send a request again by itself.
 //
 // Its Timeout and CheckRedirect are not used: the time of a call is bounded by its

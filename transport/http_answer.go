@@ -92,7 +92,7 @@ func textOf(response *http.Response, body []byte) string {
 
 // toldError returns a server's JSON-RPC error without what is never told.
 func (r *remote) toldError(rpc *jsonrpc.Error) *jsonrpc.Error {
-	replace := r.redactor.Load().replacer.Replace
+	replace := r.known().replacer.Replace
 	told := &jsonrpc.Error{Code: rpc.Code, Message: replace(rpc.Message)}
 	if len(rpc.Data) > 0 {
 		told.Data = []byte(replace(string(rpc.Data)))

@@ -92,13 +92,18 @@ func (s *stream) answered(p phase) {
 // resume takes the stream up where it broke. It sends nothing again: the call is
 // where it was.
 func (s *stream) resume() bool {
-	s.wait()
-	if s.ctx.Err() != nil {
-		return true // which Read sees
-	}
-	response, err := s.get()
-	if err != nil {
-		return false
+	var response *http.Response
+	for response == nil {
+		s.wait()
+		if s.ctx.Err() != nil {
+			return true // which Read sees
+		}
+		var err error
+		response, err = s.get()
+		// The call runs on while a credential can't be had for a while.
+		if uncredited, stays := isUncredited(err); err != nil && (!uncredited || stays) {
+			return false
+		}
 	}
 	if response.StatusCode >= 300 || mediaType(response) != "text/event-stream" || s.remote.otherSession(s.request, response) {
 		_ = response.Body.Close()

@@ -29,6 +29,9 @@ func (r *remote) describe(m message, re reply, v verdict, response *http.Respons
 		}
 	case failure.ReasonUnauthorized, failure.ReasonForbidden:
 		remedy = "; check the credentials that WithHeaders or the client of WithHTTPClient gives"
+		if r.authority != nil {
+			remedy = "; check the credentials that " + r.authority.name() + " gives"
+		}
 	case failure.ReasonNotFound:
 		remedy = "; check the path of the URL"
 		if m.opens() && !r.options.legacy {

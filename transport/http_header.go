@@ -2,9 +2,9 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 )
 
@@ -15,7 +15,7 @@ func (r *remote) makeHeader(ctx context.Context) (header http.Header, err error)
 	}
 	defer func() {
 		if thrown := recover(); thrown != nil {
-			header, err = nil, fmt.Errorf("transport: the function given to WithHeaders panicked: %v", thrown)
+			header, err = nil, fmt.Errorf("transport: the function given to WithHeaders failed: %w", errPanicked(thrown))
 		}
 	}()
 	given, err := r.options.headers(ctx)
@@ -28,6 +28,10 @@ func (r *remote) makeHeader(ctx context.Context) (header http.Header, err error)
 			return nil, Permanent("bad-option", fmt.Errorf("transport: the header %q of WithHeaders %s", name, wrong))
 		}
 		key := http.CanonicalHeaderKey(name)
+		if key == authorizationHeader && (r.options.hasBearer || r.options.hasOAuth) {
+			return nil, Permanent("bad-option", errors.New(
+				"transport: WithHeaders gives an Authorization, which WithBearer and WithOAuth set; leave one out"))
+		}
 		header[key] = append(header[key], values...)
 	}
 	return header, nil
@@ -50,36 +54,9 @@ func checkHeader(name string, values []string) string {
 	return ""
 }
 
-// learnSecrets makes the redactor know what is never told, and id as well.
-func (r *remote) learnSecrets(id ...string) {
-	if r.secrets == nil {
-		for _, values := range r.header {
-			for _, value := range values {
-				r.secrets = append(r.secrets, value)
-				// A server may repeat a token without its scheme, such as Bearer.
-				if words := strings.Fields(value); len(words) == 2 {
-					r.secrets = append(r.secrets, words[1])
-				}
-			}
-		}
-		for pair := range strings.SplitSeq(r.endpoint.RawQuery, "&") {
-			name, written, ok := strings.Cut(pair, "=")
-			if !ok {
-				written = name // the whole of it may be the key
-			}
-			value, err := url.QueryUnescape(written)
-			if err != nil {
-				value = written
-			}
-			r.secrets = append(r.secrets, written, value, url.QueryEscape(value), url.PathEscape(value))
-		}
-	}
-	r.redactor.Store(newRedactor(append(r.secrets[:len(r.secrets):len(r.secrets)], id...)))
-}
-
 // told returns a text that may be told.
 func (r *remote) told(text string) string {
-	knows := r.redactor.Load()
+	knows := r.known()
 	return knows.line([]byte(clipTo(text, maxSaid+knows.longest)), maxSaid, len(text) > maxSaid+knows.longest)
 }
 

@@ -67,7 +67,7 @@ func (r *remote) cancelCalls(ctx context.Context) {
 			if err != nil {
 				return
 			}
-			if response, _, err := r.send(ctx, request, func() {}); err == nil {
+			if response, _, err := r.send(ctx, context.Background(), request); err == nil {
 				_ = response.Body.Close()
 			}
 		})

@@ -31,7 +31,7 @@ func (r *remote) startLegacy(ctx context.Context, client *http.Client) (mcp.Conn
 func (r *remote) openLegacy(request *http.Request) (*http.Response, error) {
 	tracked := request.Context()
 	ctx, release := r.bind(tracked)
-	response, sent, err := r.send(ctx, request, func() {})
+	response, sent, err := r.send(ctx, context.Background(), request)
 	if err != nil {
 		release()
 		return nil, r.unanswered(ctx, tracked, opening, request, sent, err)

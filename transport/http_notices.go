@@ -63,6 +63,9 @@ func (s *stream) openNotices() {
 		}
 		return
 	}
+	if uncredited, _ := isUncredited(err); uncredited {
+		return // it can be opened once there is a credential
+	}
 	if err != nil {
 		s.confirm("the server's event stream can't be opened: " + s.remote.told(err.Error()))
 		return

@@ -61,12 +61,14 @@ func (r *remote) ping(of *http.Request) string {
 	if err != nil {
 		return ""
 	}
-	response, _, err := r.send(ctx, request, func() {})
+	response, _, err := r.send(ctx, context.Background(), request)
 	switch {
 	case r.ctx.Err() != nil:
 		return ""
 	case ctx.Err() != nil:
 		return fmt.Sprintf("it did not answer within %v", probeTimeout)
+	case err != nil && errors.As(err, new(*uncreditedError)):
+		return "" // it can't be asked
 	case err != nil:
 		return "it can't be reached: " + r.told(err.Error())
 	}

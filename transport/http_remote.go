@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -30,13 +29,13 @@ type remote struct {
 	endpoint *url.URL
 	options  httpOptions
 
-	header   http.Header // of WithHeaders, for this connection
-	base     http.RoundTripper
-	own      *http.Transport // base, unless the caller has given one
-	redactor atomic.Pointer[redactor]
-	secrets  []string // what the redactor knows; the session's id comes last
-	inner    mcp.Connection
-	inFlight inFlight
+	header http.Header // of WithHeaders, for this connection
+	base   http.RoundTripper
+	own    *http.Transport // base, unless the caller has given one
+	secrets
+	authority authority // nil if there is none besides the headers
+	inner     mcp.Connection
+	inFlight  inFlight
 
 	// ctx ends what the session has under way, besides its DELETE.
 	ctx    context.Context
@@ -51,11 +50,23 @@ func (r *remote) Connect(ctx context.Context) (mcp.Connection, error) {
 }
 
 func (r *remote) start(ctx context.Context) (_ mcp.Connection, err error) {
+	r.learn(secretsOfQuery(r.endpoint)...)
 	if r.header, err = r.makeHeader(ctx); err != nil {
 		return nil, err
 	}
+	r.learn(secretsOfHeader(r.header)...)
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	r.learnSecrets()
+	if r.authority = r.newAuthority(); r.authority != nil {
+		defer func() {
+			if err != nil {
+				r.cancel(errEnded)
+				r.authority.release()
+			}
+		}()
+		if c, err := r.authority.current(ctx); err != nil {
+			return nil, r.uncredited(ctx, c, err)
+		}
+	}
 	client := &http.Client{Transport: roundTripper{r}}
 	if given := r.options.client; given != nil {
 		client.Jar, r.base = given.Jar, given.Transport
@@ -72,7 +83,7 @@ func (r *remote) start(ctx context.Context) (_ mcp.Connection, err error) {
 			r.cancel(errEnded)
 			r.closeIdle()
 		}
-		return connection, err
+		return connection, err // the deferred release sees it
 	}
 	r.inner, err = (&mcp.StreamableClientTransport{
 		Endpoint:     bare(r.endpoint), // which is in the SDK's errors
@@ -110,6 +121,9 @@ func (r *remote) conclude() {
 	r.concluding.Do(func() {
 		r.cancel(errEnded)
 		r.closeIdle()
+		if r.authority != nil {
+			r.authority.release()
+		}
 		if !r.asked {
 			r.cause = errors.New("the server closed the connection")
 			if r.fault != nil {
@@ -136,7 +150,7 @@ func (r *remote) delete(request *http.Request) *http.Response {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(request.Context()), deleteTimeout)
 		defer cancel()
 		r.cancelCalls(ctx)
-		response, _, err := r.send(ctx, request, func() {})
+		response, _, err := r.send(ctx, context.Background(), request)
 		if err != nil {
 			r.closeErr = fmt.Errorf("transport: the server did not end the session: %s", r.told(err.Error()))
 		} else {

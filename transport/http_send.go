@@ -17,6 +17,8 @@ const (
 	sessionHeader = "Mcp-Session-Id"
 	versionHeader = "Mcp-Protocol-Version"
 	lastIDHeader  = "Last-Event-Id"
+
+	authorizationHeader = "Authorization"
 )
 
 // maxRedirects is how many redirects within the server's origin are followed.
@@ -25,12 +27,12 @@ const maxRedirects = 3
 // errEnded is the cause of what is cancelled because the transport ends.
 var errEnded = errors.New("transport: the connection to the server has ended")
 
-// send sends a request as one of this session's, with the caller's headers, and
-// follows redirects that keep method, body and origin. All others come back as
-// they are: to follow one would hand the headers and the session's id to somebody
-// else, or make a GET of a call. Sent tells after an error whether the server may
-// have got the request; begins is called when that comes to be so.
-func (r *remote) send(ctx context.Context, request *http.Request, begins func()) (response *http.Response, sent bool, err error) {
+// sendAs sends a request with the caller's headers and a credential, and follows
+// redirects that keep method, body and origin. All others come back as they are: to
+// follow one would hand the headers and the session's id to somebody else, or make a
+// GET of a call. Sent tells after an error whether the server may have got the
+// request; when that comes to be so, the call of tracked has begun.
+func (r *remote) sendAs(ctx, tracked context.Context, request *http.Request, c credential) (response *http.Response, sent bool, err error) {
 	out := request.Clone(ctx)
 	out.URL = r.target(request.URL)
 	if !sameOrigin(out.URL, r.endpoint) {
@@ -46,8 +48,11 @@ func (r *remote) send(ctx context.Context, request *http.Request, begins func())
 			out.Host = r.header.Get(name)
 		}
 	}
+	if c.authorization != "" {
+		out.Header.Set(authorizationHeader, c.authorization)
+	}
 	var began atomic.Bool
-	note := func() { began.Store(true); begins() }
+	note := func() { began.Store(true); SendBegins(tracked) }
 	for hops := 0; ; hops++ {
 		if out.Body != nil && out.Body != http.NoBody {
 			out.Body = &notedBody{ReadCloser: out.Body, read: note}

@@ -107,7 +107,7 @@ func (s *stream) get() (*http.Response, error) {
 	if s.lastID != "" {
 		request.Header.Set(lastIDHeader, s.lastID)
 	}
-	response, _, err := s.remote.send(s.ctx, request, func() {})
+	response, _, err := s.remote.send(s.ctx, context.Background(), request)
 	return response, err
 }
 

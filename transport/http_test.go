@@ -141,7 +141,7 @@ func TestHTTPBadHeaders(t *testing.T) {
 	}{
 		{func(context.Context) (http.Header, error) { return nil, sealed }, false, "the vault is sealed"},
 		{func(context.Context) (http.Header, error) { return nil, transport.Permanent("x", sealed) }, true, "the vault is sealed"},
-		{func(context.Context) (http.Header, error) { panic("no vault") }, false, "panicked: no vault"},
+		{func(context.Context) (http.Header, error) { panic("no vault") }, false, "panicked with a string"},
 		{func(context.Context) (http.Header, error) {
 			return http.Header{"mcp-session-id": {"s3cret-value"}}, nil
 		}, true, "sets itself"},

@@ -57,11 +57,11 @@ func (r *remote) post(request *http.Request) (*http.Response, error) {
 	if m.isCall() {
 		r.inFlight.add(m.id, request)
 	}
-	response, sent, err := r.send(ctx, request, func() {
-		if m.isCall() {
-			SendBegins(tracked)
-		}
-	})
+	called := context.Background()
+	if m.isCall() {
+		called = tracked
+	}
+	response, sent, err := r.send(ctx, called, request)
 	r.inFlight.remove(m.cancels)
 	if err != nil {
 		defer release()
@@ -97,7 +97,7 @@ func (r *remote) opened(tracked context.Context, m message, response *http.Respo
 	}
 	id := response.Header.Get(sessionHeader)
 	if id != "" {
-		r.learnSecrets(id)
+		r.learnSession(id)
 	}
 	// The versions that begin with server/discover have no sessions, whatever the
 	// server says.
