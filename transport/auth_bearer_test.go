@@ -172,7 +172,9 @@ func TestBearerOfEveryRequest(t *testing.T) {
 	s.CloseClientConnections()
 	until(t, "the stream is open again", func() bool { return s.count("GET ") >= 2 })
 	s.tools.AddTool(&mcp.Tool{Name: "new", InputSchema: map[string]any{"type": "object"}},
-		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return &mcp.CallToolResult{}, nil })
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{}, nil
+		})
 	receive(t, "the notice of the changed list", changed)
 
 	s.put(source.guard(func(w http.ResponseWriter, request *http.Request, method string) bool {
@@ -249,7 +251,9 @@ func TestBearerNotRenewed(t *testing.T) {
 	}{
 		"same":  {func() (string, error) { return "token-number-1", nil }, "the credentials that WithBearer gives", 1},
 		"wrong": {func() (string, error) { return "token-number-x", nil }, "the credentials that WithBearer gives", 2},
-		"error": {func() (string, error) { return "token-number-y", errors.New("token-number-y and token-number-1 are sealed") }, "[redacted] and [redacted] are sealed", 1},
+		"error": {func() (string, error) {
+			return "token-number-y", errors.New("token-number-y and token-number-1 are sealed")
+		}, "[redacted] and [redacted] are sealed", 1},
 		"empty": {func() (string, error) { return "", nil }, "an empty token", 1},
 		"lines": {func() (string, error) { return "token-number-z\n", nil }, "a line break", 1},
 		"panic": {func() (string, error) { panic("token-number-p") }, "panicked", 1},

@@ -1,0 +1,332 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/session"
+	"github.com/mcpsession/mcpsession/stateless"
+	"github.com/mcpsession/mcpsession/tests/fixture"
+	"github.com/mcpsession/mcpsession/toolset"
+	"github.com/mcpsession/mcpsession/transport"
+)
+
+// testTimeout bounds every test: a hang is a failure, told by name.
+const testTimeout = 3 * time.Minute
+
+// A bundle is what one test has to itself.
+type bundle struct {
+	*testing.T
+	ctx       context.Context
+	client    client.Client
+	taskQueue string
+	scratch   string
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	options, err := server.ClientOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.Logger = quiet{}
+	return setupWith(t, options)
+}
+
+func setupWith(t *testing.T, options client.Options) *bundle {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
+	t.Cleanup(cancel)
+	c, err := client.DialContext(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return &bundle{
+		T: t, ctx: ctx, client: c, scratch: t.TempDir(),
+		taskQueue: strings.ReplaceAll(t.Name(), "/", "-") + "-" + strings.ToLower(rand.Text()[:8]),
+	}
+}
+
+func (b *bundle) file(name string) string { return filepath.Join(b.scratch, name) }
+
+// eventually returns once the condition holds.
+func (b *bundle) eventually(what string, condition func() bool) {
+	b.Helper()
+	for !condition() {
+		select {
+		case <-b.ctx.Done():
+			b.Fatalf("in vain awaited: %s", what)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// hosts is the task queue on which hosts of sessions poll; workflows are elsewhere, so
+// that a host can end without them.
+func (b *bundle) hosts() string { return b.taskQueue + "-hosts" }
+
+// host starts a worker that serves the servers.
+func (b *bundle) host(servers ...session.Server) worker.Worker {
+	b.Helper()
+	plugin, err := session.NewPlugin(session.Options{Servers: servers})
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := worker.New(b.client, b.hosts(), worker.Options{Plugins: []worker.Plugin{plugin}, DisableWorkflowWorker: true})
+	if err := w.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(w.Stop)
+	return w
+}
+
+// A driver is a run of a workflow that does what its test tells it, an update a step.
+type driver struct {
+	*bundle
+	run client.WorkflowRun
+}
+
+// A step is the input of an update.
+type step struct {
+	Server, Tool string
+	Arguments    any
+	Calls        int // at once; zero is one
+}
+
+func (b *bundle) drive() *driver {
+	b.Helper()
+	w := worker.New(b.client, b.taskQueue, worker.Options{DeadlockDetectionTimeout: testTimeout})
+	w.RegisterWorkflowWithOptions(driven, workflow.RegisterOptions{Name: "test"})
+	if err := w.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(w.Stop)
+	run, err := b.client.ExecuteWorkflow(b.ctx, client.StartWorkflowOptions{
+		TaskQueue: b.taskQueue, ID: b.taskQueue, WorkflowExecutionTimeout: testTimeout,
+	}, "test", b.hosts())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return &driver{b, run}
+}
+
+func driven(ctx workflow.Context, hosts string) error {
+	blocks := make(map[string]*toolset.Toolset)
+	on := workflow.ActivityOptions{TaskQueue: hosts, HeartbeatTimeout: 20 * time.Second}
+	handlers := map[string]any{
+		"open": func(ctx workflow.Context, s step) error {
+			ts, err := toolset.Open(ctx, toolset.Options{Server: s.Server, Session: on})
+			blocks[s.Server] = ts
+			return err
+		},
+		"list": func(ctx workflow.Context, s step) error {
+			_, err := blocks[s.Server].ListTools(ctx)
+			return err
+		},
+		"call": func(ctx workflow.Context, s step) (string, error) {
+			result, err := blocks[s.Server].CallTool(ctx, s.Tool, s.Arguments)
+			return fixture.Text(result), err
+		},
+		"calls": func(ctx workflow.Context, s step) (failed int, first error) {
+			var futures []workflow.Future
+			for range s.Calls {
+				futures = append(futures, blocks[s.Server].CallToolAsync(ctx, s.Tool, s.Arguments))
+			}
+			for _, f := range futures {
+				if err := f.Get(ctx, nil); err != nil {
+					failed++
+				}
+			}
+			return failed, nil
+		},
+		"close": func(ctx workflow.Context, s step) error { return blocks[s.Server].Close(ctx) },
+		"stateless": func(ctx workflow.Context, s step) (string, error) {
+			c, err := stateless.New(ctx, stateless.Options{Server: s.Server, TaskQueue: hosts})
+			if err != nil {
+				return "", err
+			}
+			result, err := c.CallTool(ctx, s.Tool, s.Arguments)
+			return fixture.Text(result), err
+		},
+	}
+	for _, name := range workflow.DeterministicKeys(handlers) {
+		if err := workflow.SetUpdateHandler(ctx, name, handlers[name]); err != nil {
+			return err
+		}
+	}
+	var how string
+	workflow.GetSignalChannel(ctx, "end").Receive(ctx, &how)
+	if how != "" {
+		return errors.New(how)
+	}
+	return nil
+}
+
+// do takes a step.
+func (d *driver) do(name string, s step, result any) error {
+	d.Helper()
+	if s.Server == "" {
+		s.Server = "server"
+	}
+	handle, err := d.client.UpdateWorkflow(d.ctx, client.UpdateWorkflowOptions{
+		WorkflowID: d.run.GetID(), RunID: d.run.GetRunID(), UpdateName: name, Args: []any{s}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		d.Fatal(err)
+	}
+	return handle.Get(d.ctx, result)
+}
+
+func (d *driver) must(name string, s step) (text string) {
+	d.Helper()
+	var result any = &text
+	if name == "open" || name == "list" || name == "close" {
+		result = nil
+	}
+	if err := d.do(name, s, result); err != nil {
+		d.Fatalf("%s %v: %v", name, s, err)
+	}
+	return text
+}
+
+// incr calls the counter.
+func (d *driver) incr() error {
+	d.Helper()
+	return d.do("call", step{Tool: fixture.Incr}, nil)
+}
+
+// wantCall fails the test unless a call alone failed, for this reason and before its
+// tool ran, and its text has this.
+func (b *bundle) wantCall(err error, reason failure.Reason, says string) {
+	b.Helper()
+	d, ok := failure.Call(err)
+	if !ok || d.Reason != reason || d.ToolRan != failure.RanNo {
+		b.Errorf("the call failed as %v (%+v), want %s", err, d, reason)
+	} else if !strings.Contains(err.Error(), says) {
+		b.Errorf("the error is %v; want %q in it", err, says)
+	}
+}
+
+// A secretSource is where a worker takes a static token from.
+type secretSource struct {
+	mu    sync.Mutex
+	token string
+	good  string
+	err   error
+	asked int
+}
+
+// rotate makes a token the one that is given and good.
+func (s *secretSource) rotate(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.token, s.good, s.err = token, token, nil
+}
+
+func (s *secretSource) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+// accept makes a token the only good one.
+func (s *secretSource) accept(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.good = token
+}
+
+func (s *secretSource) get(context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	return s.token, s.err
+}
+
+func (s *secretSource) times() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
+// verify is an [auth.TokenVerifier].
+func (s *secretSource) verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if token != s.good {
+		return nil, fmt.Errorf("%w: %s", auth.ErrInvalidToken, token)
+	}
+	return &auth.TokenInfo{Scopes: []string{"mcp"}, UserID: "one", Expiration: time.Now().Add(time.Hour)}, nil
+}
+
+// loginConfig is a client that registers itself; without a fetcher nobody can log in.
+func loginConfig(fetcher auth.AuthorizationCodeFetcher) *auth.AuthorizationCodeHandlerConfig {
+	return &auth.AuthorizationCodeHandlerConfig{
+		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+			ClientName: "test", RedirectURIs: []string{"http://127.0.0.1:1/callback"}, GrantTypes: []string{"authorization_code", "refresh_token"},
+		}},
+		AuthorizationCodeFetcher: fetcher,
+		Client:                   &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
+	}
+}
+
+// login returns a handler with a store.
+func login(t testing.TB, fetcher auth.AuthorizationCodeFetcher, store transport.TokenStore) auth.OAuthHandler {
+	t.Helper()
+	handler, err := transport.AuthorizationCode(loginConfig(fetcher), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handler
+}
+
+// logIn is the program in which a person logs in: it connects once, and what that
+// gives is in the store.
+func logIn(t testing.TB, s *site, store transport.TokenStore) {
+	t.Helper()
+	over, err := transport.HTTP(s.endpoint(), transport.WithOAuth(login(t, browser, store)))(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "login", Version: "1"}, nil).Connect(context.Background(), over, nil)
+	if err != nil {
+		t.Fatalf("log in: %v", err)
+	}
+	if err := session.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := over.(transport.Watched).Close(); err != nil {
+		t.Error(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = nil
+}
+
+// quiet drops what the SDK logs.
+type quiet struct{}
+
+func (quiet) Debug(string, ...any) {}
+func (quiet) Info(string, ...any)  {}
+func (quiet) Warn(string, ...any)  {}
+func (quiet) Error(string, ...any) {}
+
+var _ log.Logger = quiet{}
