@@ -111,6 +111,7 @@ func (c *child) serve(ctx context.Context) (mcp.Connection, error) {
 		return nil, err
 	}
 	c.connection = newConnection(inner, c.life, c.name)
+	c.connection.redactor = c.redactor
 	go c.forwardMessages(sink)
 	go c.run()
 	return c.connection, nil

@@ -23,9 +23,10 @@ const deliverTimeout = time.Second
 // server's end.
 type connection struct {
 	mcp.Connection
-	life    *life
-	server  string        // for error texts
-	writing chan struct{} // has room for one: whoever put a value in may write
+	life     *life
+	server   string        // for error texts
+	redactor *redactor     // of the server's errors; nil for none
+	writing  chan struct{} // has room for one: whoever put a value in may write
 
 	readAll sync.Once
 	read    chan struct{} // closed once Read has said that there is no more
@@ -45,7 +46,12 @@ func newConnection(inner mcp.Connection, life *life, server string) *connection 
 func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	message, err := c.Connection.Read(ctx)
 	switch {
-	case err == nil || ctx.Err() != nil:
+	case err == nil:
+		if c.redactor != nil {
+			c.redactor.answer(message)
+		}
+		return message, nil
+	case ctx.Err() != nil:
 		return message, err
 	case errors.Is(err, io.EOF):
 		c.life.lose(nil)

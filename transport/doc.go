@@ -72,8 +72,8 @@
 // PROGRAMDATA, PROGRAMFILES, SYSTEMDRIVE, SYSTEMROOT, TEMP, TMP, USERDOMAIN,
 // USERNAME, USERPROFILE and WINDIR), and beyond that what [CommandOptions]
 // names. The values of what they name are cut out of its stderr before that is
-// logged or told; values of the base set, and of less than six bytes, are not,
-// nor is a value that the server prints encoded or in part.
+// logged or told, and out of its JSON-RPC errors; values of the base set, and of less
+// than six bytes, are not, nor is a value that the server prints encoded or in part.
 //
 // What it writes to stdout must be messages, one a line, or a batch of them. Lines
 // that are none are skipped and logged, since many servers greet there; an answer
@@ -91,7 +91,9 @@
 //	404 the same, of an unknown session     is lost      server-gone    no
 //	4xx of an unknown session               is lost      server-gone    no
 //	4xx with another JSON-RPC error         lives        (its error)    as it says
-//	401                                     lives        unauthorized   no
+//	401; 403 that asks for a scope, and no  lives        unauthorized   no
+//	  credential could be had instead
+//	the same, with another credential       lives        is sent once more with it
 //	403                                     lives        forbidden      no
 //	429                                     lives        rate-limited   no
 //	4xx, any other                          lives        rejected       no
@@ -112,8 +114,8 @@
 // To ask for a session is to send one ping on it. It is lost if nobody can be
 // reached, if the server says that it does not know it, or if it says nothing for
 // 5 s; with any other answer it lives, and the call alone has failed, or the error
-// is the tool's own. No call is ever sent twice; a stream with event ids that is
-// cut is taken up where it broke, which runs nothing again.
+// is the tool's own. No call that may have run is sent twice; a stream with event ids
+// that is cut is taken up where it broke, which runs nothing again.
 //
 // While a session is being opened, 401, 403, 404, 410, most other 4xx and
 // redirects fail for good; 429, 5xx and a server that can't be reached may be
@@ -127,8 +129,32 @@
 // Close cancels the calls in flight, then sends a DELETE, for which it waits 3 s at
 // most. Nothing is sent to a server that does not know the session.
 //
-// No error holds a header of [WithHeaders], the query of the URL or the session's
-// id, also where the server repeats them in its errors. What a tool returns as its
+// # Credentials over HTTP
+//
+//	WithHeaders   asked for once, when the connection is made
+//	WithBearer    asked for then, and when the server answers 401 in the session
+//	WithOAuth     asked for with each request; renewed when its time is over, and when
+//	              the server answers 401, or 403 that asks for another scope
+//
+// What is renewed is renewed once for all the requests that are refused at the same
+// time, and they are sent once more, with the same Mcp-Session-Id: a server that
+// refuses a credential has run nothing. That holds for calls, for the event streams, for
+// the ping that asks for a session, and for the DELETE. Where no credential can be
+// had, calls fail as unauthorized and the session lives; nothing is concluded of the
+// server. Later calls try again.
+//
+// So a session outlives any number of tokens, and an authorization server that is
+// down for a while. With [AuthorizationCode] a [TokenStore] keeps what a worker's restart
+// needs to go on without a login.
+//
+// While a session is being opened, a credential that can't be had fails that attempt,
+// which may be tried again; for good where only a person can help, as when a login is
+// missing or was revoked. The failure says what is needed.
+//
+// Credentials are sent to the origin of the URL and to no other. No error holds a
+// header of [WithHeaders], a token, the query of the URL or the session's
+// id, also where the server repeats them in its errors; nor does it hold what an
+// authorization server says, besides its host, its status and the error codes of OAuth. What a tool returns as its
 // result is not changed: a server that repeats a credential there puts it in the
 // workflow's history.
 //

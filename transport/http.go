@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -113,6 +114,8 @@ func parseEndpoint(text string) (*url.URL, error) {
 			endpoint.Host)
 	case endpoint.Scheme != "http" && endpoint.Scheme != "https":
 		return nil, fmt.Errorf("transport: the URL of HTTP has the scheme %q; give it one such as https://host/mcp", endpoint.Scheme)
+	case strings.Contains(endpoint.RawQuery, " "):
+		return nil, errors.New("transport: the URL of HTTP has a space in its query, which servers refuse; write %20")
 	case endpoint.Hostname() == "":
 		return nil, errors.New("transport: the URL of HTTP names no host; give it one such as https://host/mcp")
 	}

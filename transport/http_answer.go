@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
 	"github.com/mcpsession/mcpsession/failure"
 )
 
@@ -43,7 +41,7 @@ func (r *remote) answered(ctx, tracked context.Context, m message, request *http
 	if v.action == pass {
 		r.opened(tracked, m, response)
 		if a.rpc != nil {
-			body = encodeError(m.id, r.toldError(a.rpc))
+			body = encodeError(m.id, r.known().rpcError(a.rpc))
 			// The SDK would keep an id that comes with an error. It is of a session that
 			// the server has refused, and the next request, such as the initialize after
 			// a refused server/discover, would be one of that session.
@@ -88,16 +86,6 @@ func textOf(response *http.Response, body []byte) string {
 		return "" // a page for a browser says nothing in its first bytes
 	}
 	return strings.TrimSpace(string(body))
-}
-
-// toldError returns a server's JSON-RPC error without what is never told.
-func (r *remote) toldError(rpc *jsonrpc.Error) *jsonrpc.Error {
-	replace := r.known().replacer.Replace
-	told := &jsonrpc.Error{Code: rpc.Code, Message: replace(rpc.Message)}
-	if len(rpc.Data) > 0 {
-		told.Data = []byte(replace(string(rpc.Data)))
-	}
-	return told
 }
 
 // failed notes a request's failure, and ends the session if that is lost.

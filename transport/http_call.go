@@ -77,7 +77,7 @@ func (s *stream) hand(e event) []byte {
 	if v = s.remote.confirmed(s.ctx, s.of.tracked, s.request, re, v); v.action == lose {
 		_ = s.remote.failed(s.of.tracked, v, &Fault{Message: "the server " + re.told(s.remote)})
 	}
-	e.data = encodeError(s.of.id, s.remote.toldError(a.rpc))
+	e.data = encodeError(s.of.id, s.remote.known().rpcError(a.rpc))
 	return e.appendTo(s.out[:0])
 }
 

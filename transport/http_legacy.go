@@ -72,11 +72,7 @@ func (c *legacyConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 		message, err := c.Connection.Read(ctx)
 		switch {
 		case err == nil:
-			if response, ok := message.(*jsonrpc.Response); ok {
-				if rpc, ok := response.Error.(*jsonrpc.Error); ok {
-					response.Error = c.remote.toldError(rpc)
-				}
-			}
+			c.remote.known().answer(message)
 			return message, nil
 		case ctx.Err() != nil:
 			return nil, err

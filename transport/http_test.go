@@ -29,6 +29,7 @@ func TestHTTPBadURL(t *testing.T) {
 		{"ftp://example.com/mcp", `"ftp"`},
 		{"http:///mcp", "no host"},
 		{"http://user:s3cret-password@example.com/mcp", "WithHeaders"},
+		{"http://example.com/mcp?key=s3cret password", "a space in its query"},
 		{"http://exa mple/s3cret-password", "can't be parsed"},
 	} {
 		_, err := transport.HTTP(test.url)(t.Context(), nil)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // secretLength is the length in bytes from which on a value is cut out of what
@@ -57,4 +59,23 @@ func (r *redactor) line(line []byte, limit int, cut bool) string {
 		text += "…"
 	}
 	return text
+}
+
+// rpcError returns a server's JSON-RPC error without secrets.
+func (r *redactor) rpcError(said *jsonrpc.Error) *jsonrpc.Error {
+	told := &jsonrpc.Error{Code: said.Code, Message: r.replacer.Replace(said.Message)}
+	if len(said.Data) > 0 {
+		told.Data = []byte(r.replacer.Replace(string(said.Data)))
+	}
+	return told
+}
+
+// answer takes the secrets out of a message's error, if it is one. A result is the
+// tool's own.
+func (r *redactor) answer(message jsonrpc.Message) {
+	if response, ok := message.(*jsonrpc.Response); ok {
+		if said, ok := response.Error.(*jsonrpc.Error); ok {
+			response.Error = r.rpcError(said)
+		}
+	}
 }

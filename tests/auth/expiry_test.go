@@ -14,13 +14,17 @@ import (
 	"github.com/mcpsession/mcpsession/transport"
 )
 
-// credentials is the handler of the MCP SDK for the service.
-func credentials(t testing.TB) auth.OAuthHandler {
-	t.Helper()
-	handler, err := extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{
+// newCredentials returns the handler of the MCP SDK for the service.
+func newCredentials() (auth.OAuthHandler, error) {
+	return extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{
 		Credentials: &oauthex.ClientCredentials{ClientID: serviceID, ClientSecretAuth: &oauthex.ClientSecretAuth{ClientSecret: serviceSecret}},
 		HTTPClient:  loginConfig(nil).Client,
 	})
+}
+
+func credentials(t testing.TB) auth.OAuthHandler {
+	t.Helper()
+	handler, err := newCredentials()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -108,10 +109,18 @@ type driver struct {
 type step struct {
 	Server, Tool string
 	Arguments    any
-	Calls        int // at once; zero is one
+	Calls        int           // at once; zero is one
+	Timeout      time.Duration // of the calls of a block that is opened
+	Attempts     int32         // to open it; zero is the default
 }
 
 func (b *bundle) drive() *driver {
+	b.Helper()
+	return b.driveOn(b.hosts())
+}
+
+// driveOn is drive with the sessions on a task queue.
+func (b *bundle) driveOn(hosts string) *driver {
 	b.Helper()
 	w := worker.New(b.client, b.taskQueue, worker.Options{DeadlockDetectionTimeout: testTimeout})
 	w.RegisterWorkflowWithOptions(driven, workflow.RegisterOptions{Name: "test"})
@@ -121,7 +130,7 @@ func (b *bundle) drive() *driver {
 	b.Cleanup(w.Stop)
 	run, err := b.client.ExecuteWorkflow(b.ctx, client.StartWorkflowOptions{
 		TaskQueue: b.taskQueue, ID: b.taskQueue, WorkflowExecutionTimeout: testTimeout,
-	}, "test", b.hosts())
+	}, "test", hosts)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -130,10 +139,14 @@ func (b *bundle) drive() *driver {
 
 func driven(ctx workflow.Context, hosts string) error {
 	blocks := make(map[string]*toolset.Toolset)
-	on := workflow.ActivityOptions{TaskQueue: hosts, HeartbeatTimeout: 20 * time.Second}
+	on := workflow.ActivityOptions{TaskQueue: hosts, HeartbeatTimeout: 10 * time.Second}
 	handlers := map[string]any{
 		"open": func(ctx workflow.Context, s step) error {
-			ts, err := toolset.Open(ctx, toolset.Options{Server: s.Server, Session: on})
+			on := on
+			if s.Attempts > 0 {
+				on.RetryPolicy = &temporal.RetryPolicy{MaximumAttempts: s.Attempts}
+			}
+			ts, err := toolset.Open(ctx, toolset.Options{Server: s.Server, Session: on, CallTimeout: s.Timeout})
 			blocks[s.Server] = ts
 			return err
 		},
@@ -157,15 +170,39 @@ func driven(ctx workflow.Context, hosts string) error {
 			}
 			return failed, nil
 		},
-		"close": func(ctx workflow.Context, s step) error { return blocks[s.Server].Close(ctx) },
 		"stateless": func(ctx workflow.Context, s step) (string, error) {
-			c, err := stateless.New(ctx, stateless.Options{Server: s.Server, TaskQueue: hosts})
+			c, err := stateless.New(ctx, stateless.Options{
+				Server: s.Server, TaskQueue: hosts, Operation: workflow.ActivityOptions{RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 2}},
+			})
 			if err != nil {
 				return "", err
 			}
 			result, err := c.CallTool(ctx, s.Tool, s.Arguments)
 			return fixture.Text(result), err
 		},
+	}
+	var texts []string
+	handlers["close"] = func(ctx workflow.Context, s step) error {
+		err := blocks[s.Server].Close(ctx)
+		texts = append(texts, textsOf(err))
+		return err
+	}
+	handlers["texts"] = func(workflow.Context, step) (string, error) { return strings.Join(texts, "\n"), nil }
+	for _, name := range []string{"open", "list"} {
+		inner := handlers[name].(func(workflow.Context, step) error)
+		handlers[name] = func(ctx workflow.Context, s step) error {
+			err := inner(ctx, s)
+			texts = append(texts, textsOf(err))
+			return err
+		}
+	}
+	for _, name := range []string{"call", "stateless"} {
+		inner := handlers[name].(func(workflow.Context, step) (string, error))
+		handlers[name] = func(ctx workflow.Context, s step) (string, error) {
+			text, err := inner(ctx, s)
+			texts = append(texts, textsOf(err))
+			return text, err
+		}
 	}
 	for _, name := range workflow.DeterministicKeys(handlers) {
 		if err := workflow.SetUpdateHandler(ctx, name, handlers[name]); err != nil {
@@ -178,6 +215,23 @@ func driven(ctx workflow.Context, hosts string) error {
 		return errors.New(how)
 	}
 	return nil
+}
+
+// textsOf returns all that an error tells, whoever asks it.
+func textsOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%v\n%+v", err, err)
+	for _, details := range []func(error) (failure.Details, bool){failure.Call, failure.Open, failure.DedicatedWorker} {
+		if d, ok := details(err); ok {
+			text += fmt.Sprintf("\n%+v", d)
+		}
+	}
+	if d, ok := failure.MCPProtocol(err); ok {
+		text += fmt.Sprintf("\n%s", d.Data)
+	}
+	return text
 }
 
 // do takes a step.
@@ -202,7 +256,7 @@ func (d *driver) must(name string, s step) (text string) {
 		result = nil
 	}
 	if err := d.do(name, s, result); err != nil {
-		d.Fatalf("%s %v: %v", name, s, err)
+		d.Fatalf("%s %v: %s", name, s, textsOf(err))
 	}
 	return text
 }

@@ -33,8 +33,8 @@ type site struct {
 
 type siteRequest struct{ method, session, authorization string }
 
-// newSite serves the fixture to those who have a token that the verifier passes. The
-// authorization server is nil where there is none to be found.
+// newSite serves the fixture to those who have a token that the verifier passes; to
+// all, if it is nil. The authorization server is nil where there is none to be found.
 func newSite(t *testing.T, verify auth.TokenVerifier, authorization *authorizationServer) *site {
 	t.Helper()
 	return newSiteOf(t, fixture.NewHTTP(nil), verify, authorization)
@@ -61,7 +61,10 @@ func newSiteOf(t *testing.T, mcpHandler *fixture.HTTP, verify auth.TokenVerifier
 			Resource: s.URL + "/mcp", AuthorizationServers: []string{authorization.URL}, ScopesSupported: []string{"mcp"},
 		}))
 	}
-	checked := auth.RequireBearerToken(verify, options)(guarded)
+	var checked http.Handler = guarded
+	if verify != nil {
+		checked = auth.RequireBearerToken(verify, options)(guarded)
+	}
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, request *http.Request) {
 		method := methodOf(request)
 		s.mu.Lock()
