@@ -174,7 +174,7 @@ func TestAnotherScope(t *testing.T) {
 	d.must("open", step{})
 	s.put(func(w http.ResponseWriter, request *http.Request, method string) bool {
 		_, token, _ := strings.Cut(request.Header.Get("Authorization"), " ")
-		info, err := a.verify(nil, token, nil) //nolint:staticcheck // it uses none
+		info, err := a.verify(request.Context(), token, request)
 		if method != "tools/call" || err == nil && strings.Contains(strings.Join(info.Scopes, " "), "admin") {
 			return false
 		}
