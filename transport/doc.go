@@ -91,9 +91,9 @@
 //	404 the same, of an unknown session     is lost      server-gone    no
 //	4xx of an unknown session               is lost      server-gone    no
 //	4xx with another JSON-RPC error         lives        (its error)    as it says
-//	401; 403 that asks for a scope, and no  lives        unauthorized   no
-//	  credential could be had instead
-//	the same, with another credential       lives        is sent once more with it
+//	401; 403 that asks for another scope    lives        is sent once more, if there
+//	                                                     is another credential; else
+//	401; no credential to be had            lives        unauthorized   no
 //	403                                     lives        forbidden      no
 //	429                                     lives        rate-limited   no
 //	4xx, any other                          lives        rejected       no

@@ -41,7 +41,7 @@ type remote struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	finishing, concluding sync.Once
+	finishing, concluding, releasing sync.Once
 }
 
 // Connect implements [mcp.Transport]. Over streamable HTTP nothing is sent yet.
@@ -60,7 +60,7 @@ func (r *remote) start(ctx context.Context) (_ mcp.Connection, err error) {
 		defer func() {
 			if err != nil {
 				r.cancel(errEnded)
-				r.authority.release()
+				r.releaseAuthority()
 			}
 		}()
 		if c, err := r.authority.current(ctx); err != nil {
@@ -83,7 +83,7 @@ func (r *remote) start(ctx context.Context) (_ mcp.Connection, err error) {
 			r.cancel(errEnded)
 			r.closeIdle()
 		}
-		return connection, err // the deferred release sees it
+		return connection, err
 	}
 	r.inner, err = (&mcp.StreamableClientTransport{
 		Endpoint:     bare(r.endpoint), // which is in the SDK's errors
@@ -121,9 +121,7 @@ func (r *remote) conclude() {
 	r.concluding.Do(func() {
 		r.cancel(errEnded)
 		r.closeIdle()
-		if r.authority != nil {
-			r.authority.release()
-		}
+		r.releaseAuthority()
 		if !r.asked {
 			r.cause = errors.New("the server closed the connection")
 			if r.fault != nil {
@@ -132,6 +130,13 @@ func (r *remote) conclude() {
 		}
 		close(r.gone)
 	})
+}
+
+// releaseAuthority gives up what gives the credentials, if anything does.
+func (r *remote) releaseAuthority() {
+	if r.authority != nil {
+		r.releasing.Do(r.authority.release)
+	}
 }
 
 // closeIdle closes the connections of this session, if they are its own.
