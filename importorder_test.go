@@ -17,8 +17,8 @@ var importOrder = []struct {
 	{"queue", []string{"failure"}},
 	{"heartbeat", []string{"failure", "queue"}},
 	{"transport", []string{"failure", "queue", "heartbeat"}},
-	{"session", []string{"failure", "queue", "heartbeat", "transport"}},
-	{"internal/calls", []string{"queue"}},
+	{"internal/calls", []string{"failure", "queue"}},
+	{"session", []string{"failure", "queue", "heartbeat", "transport", "internal/calls"}},
 	{"toolset", []string{"failure", "queue", "heartbeat", "internal/calls"}}, // of heartbeat, the markers
 	{"stateless", []string{"failure", "queue", "internal/calls", "toolset"}},
 }

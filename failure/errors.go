@@ -90,7 +90,7 @@ func RanOf(err error) ToolRan {
 			return RanYes
 		case TypeOpen:
 			return RanNo
-		case TypeDedicatedWorker, TypeCall, TypeSessionClosed:
+		case TypeDedicatedWorker, TypeCall, TypeSessionClosed, TypeScript:
 			if d, ok := decode[Details](applicationError); ok && d.ToolRan != "" {
 				return d.ToolRan
 			}

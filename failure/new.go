@@ -65,7 +65,7 @@ func NewResultOverBound(d SizeDetails) error {
 func newTooLarge(d SizeDetails, limit string) error {
 	what := "a result"
 	if d.Tool != "" {
-		what = fmt.Sprintf("tool %q ran, and its result", d.Tool)
+		what = fmt.Sprintf("%q ran, and its result", d.Tool)
 	}
 	return temporal.NewApplicationErrorWithOptions(
 		fmt.Sprintf("MCP server %q: %s of %d bytes is over the limit of %d bytes %s", d.Server, what, d.Size, d.Limit, limit),
@@ -88,7 +88,7 @@ func Rewrap(err error) error {
 		}
 		var details []any
 		switch applicationError.Type() {
-		case TypeDedicatedWorker, TypeOpen, TypeCall, TypeSessionClosed:
+		case TypeDedicatedWorker, TypeOpen, TypeCall, TypeSessionClosed, TypeScript:
 			d, _ := decode[Details](applicationError)
 			details = []any{d}
 		case TypeResultTooLarge:

@@ -183,7 +183,7 @@ type Details struct {
 	Reason Reason `json:"reason,omitempty"`
 	// ToolRan says whether the tool of this call ran.
 	ToolRan ToolRan `json:"toolRan,omitempty"`
-	// Tool is the tool that was called.
+	// Tool is the tool that was called, or the script that was run.
 	Tool string `json:"tool,omitempty"`
 	// Attempt is the attempt of the session activity that opened the session.
 	Attempt int32 `json:"attempt,omitempty"`
@@ -207,7 +207,8 @@ type ProtocolDetails struct {
 
 // SizeDetails tell of a result that was too large.
 type SizeDetails struct {
-	// Server and Tool name what was called; Tool is empty for other operations.
+	// Server and Tool name what was called, or the script that was run; Tool is empty
+	// for other operations.
 	Server string `json:"server,omitempty"`
 	Tool   string `json:"tool,omitempty"`
 	// Size is the size of the result in bytes, as JSON, before any codec.

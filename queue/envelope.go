@@ -101,6 +101,11 @@ type Stateless[O any] struct {
 	// Argument is what the workflow passes to the server's connector. With one the
 	// call gets a connection of its own.
 	Argument json.RawMessage `json:"argument,omitempty"`
+	// ConnectTimeout bounds the opening of the connection; zero is the server's own
+	// bound. On a connection that is shared it bounds the wait for it.
+	ConnectTimeout time.Duration `json:"connectTimeout,omitempty"`
+	// PerCall gives the call a connection of its own without an argument, too.
+	PerCall bool `json:"perCall,omitempty"`
 	// Operation is what is asked for.
 	Operation O `json:"operation"`
 }

@@ -30,18 +30,24 @@ func Parse(taskQueue string) (server, runID, key string, ok bool) {
 // ValidateServer returns an error that names the fault when name can't be a
 // server's name: it is part of task queues and activity types, so it has 1 to
 // [MaxServerName] letters, digits, '-' and '_'.
-func ValidateServer(name string) error {
+func ValidateServer(name string) error { return validate("an", "MCP server", name) }
+
+// ValidateScript returns an error that names the fault when name can't be a script's
+// name: the rule is that of [ValidateServer].
+func ValidateScript(name string) error { return validate("a", "script", name) }
+
+func validate(article, of, name string) error {
 	if name == "" {
-		return fmt.Errorf("the name of an MCP server is empty; give it 1 to %d letters, digits, '-' or '_'", MaxServerName)
+		return fmt.Errorf("the name of %s is empty; give it 1 to %d letters, digits, '-' or '_'", article+" "+of, MaxServerName)
 	}
 	if len(name) > MaxServerName {
-		return fmt.Errorf("the MCP server name %.80q has %d bytes; at most %d are allowed", name, len(name), MaxServerName)
+		return fmt.Errorf("the %s name %.80q has %d bytes; at most %d are allowed", of, name, len(name), MaxServerName)
 	}
 	for _, r := range name {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
 		default:
-			return fmt.Errorf("the MCP server name %q has the character %q; use letters, digits, '-' and '_'", name, r)
+			return fmt.Errorf("the %s name %q has the character %q; use letters, digits, '-' and '_'", of, name, r)
 		}
 	}
 	return nil
@@ -63,6 +69,7 @@ const (
 	OperationListResourceTemplates OperationName = "list-resource-templates"
 	OperationReadResource          OperationName = "read-resource"
 	OperationComplete              OperationName = "complete"
+	OperationRunScript             OperationName = "run-script"
 	OperationCloseSession          OperationName = "close-session"
 )
 

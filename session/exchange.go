@@ -39,8 +39,8 @@ func unsent(ctx context.Context) failure.ToolRan {
 	return failure.RanNo
 }
 
-// A holder is who makes requests of a connection: a block, or a stateless call. It
-// knows what a failure means for it.
+// A holder is who makes requests of a connection: a block, a stateless call, or a
+// script with a session of its own. It knows what a failure means for it.
 type holder interface {
 	// fail is the failure of a request alone.
 	fail(message string, d failure.Details) error
@@ -58,13 +58,22 @@ var (
 	errNoTimeLeft   = errors.New("the activity's timeout is about to pass")
 )
 
-// ask makes the request and returns its result as JSON, or its failure.
-func (x *exchange) ask(ctx context.Context, request func(context.Context) (any, error)) (json.RawMessage, error) {
+// request makes the request and returns its result, or its failure.
+func (x *exchange) request(ctx context.Context, request func(context.Context) (any, error)) (any, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, x.op.Timeout, errCallTimeout)
 	defer cancel()
 	result, err := request(ctx)
 	if err != nil {
 		return nil, x.judge(ctx, err)
+	}
+	return result, nil
+}
+
+// ask is request, with the result as JSON.
+func (x *exchange) ask(ctx context.Context, request func(context.Context) (any, error)) (json.RawMessage, error) {
+	result, err := x.request(ctx, request)
+	if err != nil {
+		return nil, err
 	}
 	value, err := json.Marshal(result)
 	if err != nil {
@@ -89,6 +98,10 @@ func (x *exchange) judge(ctx context.Context, err error) error {
 			fmt.Sprintf("no answer came within CallTimeout (%v); the request was cancelled", x.op.Timeout))
 	case errors.Is(cause, errNoTimeLeft):
 		return x.failed(failure.ReasonActivityTimeout, ran, "no answer came before the activity's own timeout; the request was cancelled")
+	case errors.Is(cause, errCallerGone), errors.Is(cause, errScriptOver):
+		return x.failed(failure.ReasonCallCanceled, ran, cause.Error()+"; the request was cancelled")
+	case errors.Is(cause, errScriptTimeout):
+		return x.failed(failure.ReasonCallTimeout, ran, cause.Error()+"; the request was cancelled")
 	case cause != nil:
 		return x.cutShort(err, x.tool, ran)
 	}

@@ -350,7 +350,7 @@ func (w *world) begin(q beginning) began {
 		return n
 	}
 	b.end(w.endings[q.why])
-	b.start(context.Background(), e, queue.Operation{}, modelTool, nil)
+	b.start(context.Background(), e, modelTool, nil)
 	n.entry.step, n.entry.out = done, w.failed(e.result().err)
 	return n
 }

@@ -39,6 +39,7 @@ func (b *block) register(registry worker.ActivityRegistry) {
 	registry.RegisterActivityWithOptions(b.listResourceTemplates, as(queue.OperationListResourceTemplates))
 	registry.RegisterActivityWithOptions(b.readResource, as(queue.OperationReadResource))
 	registry.RegisterActivityWithOptions(b.complete, as(queue.OperationComplete))
+	registry.RegisterActivityWithOptions(b.runScript, as(queue.OperationRunScript))
 }
 
 func (b *block) sessionInfo(ctx context.Context, in queue.SessionInfo) (*queue.Info, error) {
@@ -116,23 +117,30 @@ func (b *block) complete(ctx context.Context, in queue.Complete) (*encoded, erro
 	return b.operate(ctx, in.Operation, "", requestComplete(in))
 }
 
-// operate runs one operation at most once, however many attempts its activity
-// has, and returns its outcome to each of them.
+// operate makes the one request of an operation.
 func (b *block) operate(ctx context.Context, op queue.Operation, tool string, asks request) (*encoded, error) {
+	if op.Timeout <= 0 {
+		op.Timeout = queue.DefaultCallTimeout
+	}
+	return b.once(ctx, op, tool, func(ctx context.Context) outcome {
+		return b.perform(ctx, op, tool, func(ctx context.Context) (any, error) { return asks(ctx, b.conn.ClientSession) })
+	})
+}
+
+// once runs one operation at most once, however many attempts its activity has, and
+// returns its outcome to each of them.
+func (b *block) once(ctx context.Context, op queue.Operation, tool string, perform func(context.Context) outcome) (*encoded, error) {
 	b.arrived()
 	defer b.departed()
 	info := activity.GetInfo(ctx)
 	if err := b.admitInstance(ctx, info, op, tool); err != nil {
 		return nil, err
 	}
-	if op.Timeout <= 0 {
-		op.Timeout = queue.DefaultCallTimeout
-	}
 	requestCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	b.ledger.reopen(info.ActivityID, op.MaxSends)
 	e, begun := b.ledger.begin(info.ActivityID, cancel)
 	if begun {
-		b.start(requestCtx, e, op, tool, asks)
+		b.start(requestCtx, e, tool, perform)
 	}
 	if err := awaitEntry(ctx, e); err != nil {
 		return nil, err
@@ -143,8 +151,8 @@ func (b *block) operate(ctx context.Context, op queue.Operation, tool string, as
 	return b.deliver(ctx, info, e.result(), tool, !begun)
 }
 
-// start sends the request of a new entry on its way, unless the session has ended.
-func (b *block) start(ctx context.Context, e *entry, op queue.Operation, tool string, asks request) {
+// start sets a new entry going, unless the session has ended.
+func (b *block) start(ctx context.Context, e *entry, tool string, perform func(context.Context) outcome) {
 	if e.sends > 1 {
 		ctx = context.WithValue(ctx, resentKey{}, true)
 	}
@@ -155,9 +163,7 @@ func (b *block) start(ctx context.Context, e *entry, op queue.Operation, tool st
 		defer e.cancel(nil)
 		// The request ends with its block, not with the attempt that began it.
 		defer context.AfterFunc(b.ctx, func() { b.cutOff(e) })()
-		b.ledger.finish(e, b.perform(ctx, op, tool, func(ctx context.Context) (any, error) {
-			return asks(ctx, b.conn.ClientSession)
-		}))
+		b.ledger.finish(e, perform(ctx))
 	}) {
 		b.ledger.finish(e, outcome{err: b.ending().callErr(b.attempt, tool, unsent(ctx))})
 	}
@@ -199,13 +205,27 @@ func awaitEntry(ctx context.Context, e *entry) error {
 	}
 }
 
-// perform makes one request under the block's limits and judges its end.
+// perform makes one request and judges its end.
 func (b *block) perform(ctx context.Context, op queue.Operation, tool string, request func(context.Context) (any, error)) (o outcome) {
+	var value json.RawMessage
+	panicked, err := b.exchange(ctx, op, tool, func(ctx context.Context, x *exchange) (err error) {
+		value, err = x.ask(ctx, request)
+		return err
+	})
+	if err != nil {
+		return outcome{err: err, again: !panicked && repeatable(err)}
+	}
+	return outcome{value: value, toolsChanged: b.toolsChanged.Load()}
+}
+
+// exchange makes one request under the block's limits, unless the block has ended.
+func (b *block) exchange(ctx context.Context, op queue.Operation, tool string,
+	do func(context.Context, *exchange) error) (panicked bool, err error) {
 	ctx, send := transport.TrackSend(ctx)
 	x := &exchange{holder: b, conn: b.conn, server: b.attempt.server.Name, tool: tool, op: op, send: send, resent: ctx.Value(resentKey{}) != nil}
 	defer func() {
 		if p := recover(); p != nil {
-			o = outcome{err: x.panicked(p)}
+			panicked, err = true, x.panicked(p)
 		}
 	}()
 	if b.slots != nil {
@@ -220,16 +240,12 @@ func (b *block) perform(ctx context.Context, op queue.Operation, tool string, re
 	// begin in. The block is asked before the request's context, which ends later.
 	b.attempt.checkOwner()
 	if e := b.ending(); e != nil {
-		return outcome{err: e.callErr(b.attempt, tool, unsent(ctx))}
+		return false, e.callErr(b.attempt, tool, unsent(ctx))
 	}
 	if ctx.Err() != nil {
-		return outcome{err: x.judge(ctx, context.Cause(ctx))}
+		return false, x.judge(ctx, context.Cause(ctx))
 	}
-	value, err := x.ask(ctx, request)
-	if err != nil {
-		return outcome{err: err, again: repeatable(err)}
-	}
-	return outcome{value: value, toolsChanged: b.toolsChanged.Load()}
+	return false, do(ctx, x)
 }
 
 // deliver returns an outcome to an attempt. One that finds the outcome there has

@@ -120,3 +120,15 @@ func (p *pool) closeWith(stopped <-chan struct{}, cause error) {
 		}()
 	})
 }
+
+// giveBackOwn ends the lease of a connection that is its caller's own, and closes
+// closed once the connection is.
+func (p *pool) giveBackOwn(l *lease) (closed <-chan struct{}) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer p.pending.Done()
+		_ = l.connection.close()
+	}()
+	return done
+}

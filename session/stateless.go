@@ -55,6 +55,7 @@ func (s *stateless) register(registry registry) {
 	serve(s, registry, queue.OperationComplete, func(in queue.Complete) (queue.Operation, string, request) {
 		return in.Operation, "", requestComplete(in)
 	})
+	s.registerScripts(registry)
 }
 
 // serve registers one operation, whose parts are what is common to all, the tool
@@ -63,32 +64,45 @@ func serve[O any](s *stateless, registry registry, name queue.OperationName,
 	parts func(O) (op queue.Operation, tool string, asks request)) {
 	registry.RegisterActivityWithOptions(func(ctx context.Context, in queue.Stateless[O]) (*encoded, error) {
 		op, tool, asks := parts(in.Operation)
-		return s.operate(ctx, in.Argument, op, tool, asks)
+		c := s.call(ctx, wishes{in.Argument, in.ConnectTimeout, in.PerCall}, op, tool)
+		c.asks = asks
+		return c.operate(ctx, c.run)
 	}, activity.RegisterOptions{Name: queue.StatelessActivity(s.server.Name, name)})
 }
 
-// operate is one attempt of a stateless operation.
-func (s *stateless) operate(ctx context.Context, argument json.RawMessage, op queue.Operation, tool string, asks request) (*encoded, error) {
+// call returns one attempt of a stateless operation.
+func (s *stateless) call(ctx context.Context, wishes wishes, op queue.Operation, tool string) *statelessCall {
 	if op.Timeout <= 0 {
 		op.Timeout = queue.DefaultCallTimeout
 	}
-	c := &statelessCall{
-		stateless: s, argument: argument, op: op, tool: tool, asks: asks,
+	if wishes.connectTimeout > 0 {
+		// Of this call's own connections, if it is given any.
+		own, server := *s, *s.server
+		server.ConnectTimeout = wishes.connectTimeout
+		own.server = &server
+		s = &own
+	}
+	return &statelessCall{
+		stateless: s, wishes: wishes, op: op, tool: tool,
 		info: activity.GetInfo(ctx), client: activity.GetClient(ctx),
 	}
-	if !s.enter() {
+}
+
+// operate does what an attempt is for, unless its worker stops, and reports it.
+func (c *statelessCall) operate(ctx context.Context, run func(context.Context) (json.RawMessage, error)) (*encoded, error) {
+	if !c.enter() {
 		// A poll that was under way when the worker began to stop: another worker
 		// takes it.
-		err := s.opener(ctx, argument).retryable(reasonOf(errWorkerStopped), errWorkerStopped)
+		err := c.opener(ctx, c.argument).retryable(reasonOf(errWorkerStopped), errWorkerStopped)
 		return c.report(ctx, nil, c.settled(ctx, nil, err))
 	}
 	// The call counts until its end is reported, so that a worker that stops can wait
 	// for that.
-	defer s.leave()
-	if s.host.options == nil {
-		s.pool.closeWith(activity.GetWorkerStopChannel(ctx), errWorkerStopped)
+	defer c.leave()
+	if c.host.options == nil {
+		c.pool.closeWith(activity.GetWorkerStopChannel(ctx), errWorkerStopped)
 	}
-	value, err := c.run(ctx)
+	value, err := run(ctx)
 	return c.report(ctx, value, err)
 }
 

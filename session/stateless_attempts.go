@@ -13,19 +13,13 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/queue"
 )
 
 // A trace is what an attempt of a stateless operation leaves to the next one, as the
 // details of its last heartbeat. An attempt that comes to nothing leaves none: that
 // its request was not sent has to be said.
-type trace struct {
-	// Attempt is the one that left it.
-	Attempt int32 `json:"attempt"`
-	// Unsent says that its request was not sent, or not run by the server.
-	Unsent bool `json:"unsent,omitempty"`
-	// Size is that of a result, in bytes of JSON, which may be too large to arrive.
-	Size int64 `json:"size,omitempty"`
-}
+type trace = queue.Trace
 
 // admit returns the failure of an attempt that must not make the request.
 func (c *statelessCall) admit(ctx context.Context) error {
@@ -83,15 +77,23 @@ func (c *statelessCall) settled(ctx context.Context, value json.RawMessage, err 
 func (c *statelessCall) leaveTrace(ctx context.Context, left trace) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
-	return c.beat(ctx, left)
+	c.beats.Lock()
+	defer c.beats.Unlock()
+	c.leaves = []any{left}
+	err := c.beat(ctx)
+	if errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset) {
+		return nil // the server has it, and says what is to come after this attempt
+	}
+	return err
 }
 
-// beat sends one heartbeat. Without details it takes the trace of an earlier attempt
-// away.
-func (c *statelessCall) beat(ctx context.Context, details ...any) error {
+// beat sends one heartbeat, with what the attempt leaves, which nothing must take back.
+// Without that it takes the trace of an earlier attempt away. The caller holds beats:
+// one that overtakes another would bring an old trace back.
+func (c *statelessCall) beat(ctx context.Context) error {
 	return c.client.RecordActivityHeartbeatWithOptions(ctx, client.RecordActivityHeartbeatOptions{
 		TaskToken:    c.info.TaskToken,
-		Details:      details,
+		Details:      c.leaves,
 		Namespace:    c.info.Namespace,
 		WorkflowID:   c.info.WorkflowExecution.ID,
 		WorkflowType: c.info.WorkflowType.Name,
@@ -111,31 +113,31 @@ func (c *statelessCall) watch(ctx context.Context) (stop func()) {
 	if timeout := c.info.HeartbeatTimeout; timeout > 0 {
 		interval = min(interval, timeout/3)
 	}
-	done := make(chan struct{})
+	finished := make(chan struct{})
 	go func() {
-		defer close(done)
+		defer close(finished)
 		next := time.NewTimer(interval)
 		defer next.Stop()
-		for {
+		// It beats until all is over: what is cancelled may take a while to end.
+		for evicting, done := c.evicting, ctx.Done(); ; {
 			select {
 			case <-beating.Done():
 				return
-			case <-c.evicting:
+			case <-evicting:
+				evicting = nil
 				c.cancel(errWorkerStopped)
-				return
-			case <-ctx.Done():
+			case <-done:
+				done = nil
 				c.cancel(causeOf(ctx))
-				return
 			case <-next.C:
 				if cause := c.beatOnce(beating); cause != nil {
 					c.cancel(cause)
-					return
 				}
 				next.Reset(interval)
 			}
 		}
 	}()
-	return func() { cancel(); <-done }
+	return func() { cancel(); <-finished }
 }
 
 // causeOf is why the context of an activity is done. One without a plugin learns of
@@ -151,7 +153,12 @@ func causeOf(ctx context.Context) error {
 func (c *statelessCall) beatOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
+	c.beats.Lock()
+	defer c.beats.Unlock()
 	err := c.beat(ctx)
+	if errors.As(err, new(*serviceerror.DeadlineExceeded)) || errors.Is(err, context.DeadlineExceeded) {
+		c.doubt = time.Now()
+	}
 	switch {
 	case errors.As(err, new(*temporal.CanceledError)):
 		return errCallCanceled
@@ -189,7 +196,10 @@ func asFinal(err error) error {
 	}
 	d, ok := failure.Call(err)
 	if !ok {
-		d, _ = failure.Open(err)
+		d, ok = failure.Open(err)
+	}
+	if !ok {
+		d, _ = failure.Script(err)
 	}
 	return temporal.NewApplicationErrorWithOptions(application.Message(), application.Type(),
 		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{d}})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -19,12 +20,12 @@ import (
 // A statelessCall is one attempt of a stateless operation.
 type statelessCall struct {
 	*stateless
-	argument json.RawMessage
-	op       queue.Operation
-	tool     string
-	asks     request
-	info     activity.Info
-	client   client.Client
+	wishes
+	op     queue.Operation
+	tool   string
+	asks   request
+	info   activity.Info
+	client client.Client
 
 	// ctx is the request's: it ends by the workflow's cancel, with its worker, and
 	// shortly before the activity's own timeout, which nobody would be left to tell.
@@ -34,6 +35,19 @@ type statelessCall struct {
 	// any more.
 	lease  *lease
 	broken bool
+
+	// beats is held during a heartbeat: leaves is what each of them leaves, and doubt
+	// when the last one ended of which nobody knows whether it has arrived yet.
+	beats  sync.Mutex
+	leaves []any
+	doubt  time.Time
+}
+
+// wishes are what a caller says of its connection.
+type wishes struct {
+	argument       json.RawMessage
+	connectTimeout time.Duration // zero is the server's own
+	perCall        bool
 }
 
 // timeToTell is how long before an activity's own timeout its request ends: enough
@@ -42,6 +56,13 @@ const timeToTell = 5 * time.Second
 
 // run makes the request, unless an earlier attempt may have made it.
 func (c *statelessCall) run(ctx context.Context) (json.RawMessage, error) {
+	return c.within(ctx, c.admit, c.request)
+}
+
+// within does what an attempt is for, in its time, and leaves word of it, if the
+// attempt is admitted.
+func (c *statelessCall) within(ctx context.Context, admit func(context.Context) error,
+	do func() (json.RawMessage, error)) (json.RawMessage, error) {
 	left := time.Until(c.info.Deadline)
 	deadline := c.info.Deadline.Add(-min(timeToTell, left/4))
 	deadlined, cancelDeadline := context.WithDeadlineCause(context.WithoutCancel(ctx), deadline, errNoTimeLeft)
@@ -49,11 +70,11 @@ func (c *statelessCall) run(ctx context.Context) (json.RawMessage, error) {
 	c.ctx, c.cancel = context.WithCancelCause(deadlined)
 	defer c.cancel(nil)
 
-	if err := c.admit(ctx); err != nil {
+	if err := admit(ctx); err != nil {
 		return nil, err
 	}
 	stopWatching := c.watch(ctx)
-	value, err := c.request()
+	value, err := do()
 	stopWatching()
 	return value, c.settled(ctx, value, err)
 }
@@ -81,15 +102,24 @@ func (c *statelessCall) request() (json.RawMessage, error) {
 }
 
 func (c *statelessCall) take() (*lease, error) {
-	if len(c.argument) == 0 {
+	if len(c.argument) > 0 || c.perCall {
+		return c.pool.takeApart(c.ctx, func(ctx context.Context) (*connection, error) { return c.connect(ctx, c.argument) })
+	}
+	if c.connectTimeout == 0 {
 		return c.pool.take(c.ctx)
 	}
-	return c.pool.takeApart(c.ctx, func(ctx context.Context) (*connection, error) { return c.connect(ctx, c.argument) })
+	// Others wait for the connection, too; this call waits no longer.
+	ctx, cancel := context.WithTimeoutCause(c.ctx, c.connectTimeout, errConnectTimeout)
+	defer cancel()
+	return c.pool.take(ctx)
 }
 
 // unopened is the failure of a call for which there is no connection.
 func (c *statelessCall) unopened(err error) error {
-	opener := c.opener(c.ctx, c.argument)
+	return c.unopenedBy(c.opener(c.ctx, c.argument), err)
+}
+
+func (c *statelessCall) unopenedBy(opener *opener, err error) error {
 	switch cause := context.Cause(c.ctx); {
 	case errors.Is(cause, errCallCanceled):
 		return temporal.NewCanceledError()

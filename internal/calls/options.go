@@ -1,5 +1,6 @@
-// Package calls is what stateful and stateless operations share on the workflow
-// side: how the options of one operation come about, and how arguments are encoded.
+// Package calls is what the callers of tools share: how the options of one operation
+// come about on the workflow side, for stateful and stateless ones, and on both sides
+// how arguments are encoded and results decoded.
 package calls
 
 import (

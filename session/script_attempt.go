@@ -1,0 +1,276 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/heartbeat"
+	"github.com/mcpsession/mcpsession/queue"
+	"github.com/mcpsession/mcpsession/transport"
+)
+
+// A scriptAttempt is one attempt of a script on a session of its own:
+//
+//	1 find the script; read what earlier attempts left, decide whether it may begin
+//	2 leave word that it has not begun
+//	3 connect
+//	4 leave word that it has begun, and see that the server has that
+//	5 run it, in every case at most once
+//	6 close the session, and wait for that; report
+//
+// What comes after an attempt that was lost goes by the last word: only one that says
+// that the script has not begun lets it begin. In doubt it has.
+type scriptAttempt struct {
+	*statelessCall
+	script *preparedScript
+	slots  chan struct{} // nil without MaxConcurrentCalls
+}
+
+func (s *stateless) registerScripts(registry registry) {
+	registry.RegisterActivityWithOptions(func(ctx context.Context, in queue.Stateless[queue.RunScript]) (*encoded, error) {
+		a := &scriptAttempt{statelessCall: s.call(ctx, wishes{argument: in.Argument, connectTimeout: in.ConnectTimeout}, in.Operation.Operation, in.Operation.Script)}
+		if n := a.server.MaxConcurrentCalls; n > 0 {
+			a.slots = make(chan struct{}, n)
+		}
+		return a.operate(ctx, func(ctx context.Context) (_ json.RawMessage, err error) {
+			if a.script, err = prepareScript(s.server.Name, in.Operation); err != nil {
+				return nil, a.settled(ctx, nil, err)
+			}
+			return a.within(ctx, a.admit, a.run)
+		})
+	}, activity.RegisterOptions{Name: queue.StatelessActivity(s.server.Name, queue.OperationRunScript)})
+}
+
+// admit returns the failure of an attempt that must not begin the script.
+func (a *scriptAttempt) admit(ctx context.Context) error {
+	if a.repeatable() {
+		return nil
+	}
+	if a.info.WorkflowExecution.RunID != a.op.RunID {
+		return a.refused(failure.ReasonWorkflowReset, failure.RanUnknown,
+			"the workflow was reset while the script was pending: the run before has begun it, or not")
+	}
+	var left trace
+	switch {
+	case activity.HasHeartbeatDetails(ctx):
+		if activity.GetHeartbeatDetails(ctx, &left) != nil {
+			left = trace{}
+		}
+	case a.info.Attempt == 1:
+		ranBefore, err := heartbeat.RanBefore(a.ctx, func(ctx context.Context) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+			return describe(ctx, a.client, a.info)
+		}, a.info)
+		switch {
+		case errors.Is(err, heartbeat.ErrDescribeDenied):
+			return a.sessions().permanent(failure.ReasonDescribeDenied, err)
+		case err != nil:
+			return a.settled(ctx, nil, a.sessions().retryable(failure.ReasonMarker, err))
+		}
+		left.Unsent = !ranBefore
+	}
+	if left.Size > 0 {
+		if limit, refused := refusedForSize(ctx, a.client, a.info); refused {
+			return failure.NewResultTooLarge(failure.SizeDetails{Server: a.server.Name, Tool: a.tool, Size: left.Size, Limit: limit})
+		}
+	}
+	switch {
+	case left.Unsent:
+	case left.Size > 0:
+		return a.refused(failure.ReasonForgotten, failure.RanYes,
+			fmt.Sprintf("an earlier attempt had a result of %d bytes, which did not arrive and is not kept", left.Size))
+	case a.info.Attempt == 1:
+		return a.refused(failure.ReasonReset, failure.RanUnknown,
+			"an operator has reset the script's activity, and an earlier attempt may have begun the script, which may run only once")
+	default:
+		return a.refused(failure.ReasonHostLost, failure.RanUnknown,
+			"an earlier attempt has begun the script, or has left no word of it, and it may run only once")
+	}
+	if err := a.leaveTrace(ctx, trace{Attempt: a.info.Attempt, Unsent: true}); err != nil {
+		return a.settled(ctx, nil, a.sessions().retryable(failure.ReasonMarker, fmt.Errorf("the server did not acknowledge a heartbeat: %w", err)))
+	}
+	return nil
+}
+
+// sessions opens the session of the script: as the session of a block, it is one that
+// keeps state between calls.
+func (a *scriptAttempt) sessions() *opener {
+	o := a.opener(a.ctx, a.argument)
+	o.what, o.version, o.stateful = "session", cmp.Or(a.server.ProtocolVersion, DefaultProtocolVersion), !a.server.AllowSessionless
+	return o
+}
+
+// run opens the session, runs the script, and closes the session.
+func (a *scriptAttempt) run() (json.RawMessage, error) {
+	opener := a.sessions()
+	l, err := a.pool.takeApart(a.ctx, func(ctx context.Context) (*connection, error) {
+		carrier, err := opener.connector(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return opener.connect(ctx, carrier)
+	})
+	if err != nil {
+		return nil, a.unopenedBy(opener, err)
+	}
+	a.lease = l
+	defer func() { a.awaitClosed(a.pool.giveBackOwn(l)) }()
+	if err := a.begin(); err != nil {
+		return nil, err
+	}
+	stopWatching := a.watchServer()
+	end := a.script.run(a.ctx, a)
+	stopWatching()
+	if err := a.cut(end); err != nil {
+		activity.GetLogger(a.ctx).Warn("mcpsession: a script was ended", "script", a.tool, "server", a.server.Name, "cause", end.cause, "error", end.err)
+		return nil, err
+	}
+	value, err := a.script.outcome(end)
+	return value, a.again(err)
+}
+
+// begin leaves word that the script begins, and returns once the server has it.
+func (a *scriptAttempt) begin() error {
+	// A heartbeat without an answer may be on its way still, and must not arrive after
+	// this one: it says that the script has not begun.
+	a.beats.Lock()
+	doubt := a.doubt
+	a.beats.Unlock()
+	if !doubt.IsZero() && !a.repeatable() {
+		select {
+		case <-time.After(time.Until(doubt.Add(pingTimeout))):
+		case <-a.ctx.Done():
+		}
+	}
+	if a.ctx.Err() != nil {
+		return a.unopenedBy(a.sessions(), context.Cause(a.ctx))
+	}
+	if a.repeatable() {
+		return nil
+	}
+	if err := a.leaveTrace(a.ctx, trace{Attempt: a.info.Attempt}); err != nil {
+		return a.sessions().retryable(failure.ReasonMarker,
+			fmt.Errorf("the server did not acknowledge the heartbeat that says that the script begins: %w", err))
+	}
+	return nil
+}
+
+// errServerGone is the cause of a script's end whose server is gone.
+var errServerGone = errors.New("the MCP server is gone")
+
+// watchServer ends the script's context once its server is gone. A script that is in a
+// call learns of it by that call first, which says more.
+func (a *scriptAttempt) watchServer() (stop func()) {
+	ended, quit := make(chan struct{}), make(chan struct{})
+	go func() {
+		_ = a.lease.Wait()
+		close(ended)
+	}()
+	go func() {
+		select {
+		case <-a.lease.gone(): // never, if nothing tells
+		case <-ended:
+		case <-quit:
+			return
+		}
+		select {
+		case <-time.After(politeTimeout):
+			a.cancel(errServerGone)
+		case <-quit:
+		}
+	}()
+	return func() { close(quit) }
+}
+
+// cut is the failure of a script that was ended from outside; nil if it came to an end
+// of its own.
+func (a *scriptAttempt) cut(end scriptEnd) error {
+	switch {
+	case end.err == nil, end.cause == nil:
+		return nil
+	case errors.Is(end.cause, errCallCanceled):
+		return temporal.NewCanceledError()
+	case errors.Is(end.cause, errServerGone):
+		if failure.IsCall(end.err) {
+			return nil // the call that failed says more
+		}
+		return a.cutShort(errServerGone, a.tool, failure.RanUnknown)
+	}
+	reason, message := a.script.cut(end)
+	return a.again(a.fail(message, failure.Details{Reason: reason, Tool: a.tool, ToolRan: failure.RanUnknown}))
+}
+
+// again returns the failure of a script that may be repeated as one that is tried
+// again, if its session is what has failed.
+func (a *scriptAttempt) again(err error) error {
+	if err == nil || !a.repeatable() {
+		return err
+	}
+	d, ok := failure.Call(err)
+	if !ok || !passesElsewhere(d.Reason) {
+		return err
+	}
+	return failure.NewRetryable(failure.TypeCall, fmt.Sprintf("script %q failed: %v", a.tool, err), d, nil)
+}
+
+// awaitClosed waits until the session's server is gone: who opens a new session meets
+// no old one. It leaves the time to report the script's end.
+func (a *scriptAttempt) awaitClosed(closed <-chan struct{}) {
+	select {
+	case <-closed:
+	case <-time.After(time.Until(a.info.Deadline) / 2):
+	}
+}
+
+// initialized implements [asker].
+func (a *scriptAttempt) initialized() *mcp.InitializeResult { return a.lease.InitializeResult() }
+
+// request implements [asker].
+func (a *scriptAttempt) request(ctx context.Context, op queue.Operation, tool string, asks request) (_ any, err error) {
+	ctx, send := transport.TrackSend(ctx)
+	x := &exchange{holder: a, conn: a.lease.connection, server: a.server.Name, tool: tool, op: op, send: send}
+	defer func() {
+		if p := recover(); p != nil {
+			err = x.panicked(p)
+		}
+	}()
+	if a.slots != nil {
+		select {
+		case a.slots <- struct{}{}:
+			defer func() { <-a.slots }()
+		case <-ctx.Done():
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, x.judge(ctx, context.Cause(ctx))
+	}
+	return x.request(ctx, func(ctx context.Context) (any, error) { return asks(ctx, a.lease.ClientSession) })
+}
+
+// fail implements [holder].
+func (a *scriptAttempt) fail(message string, d failure.Details) error {
+	d.Server, d.Host = a.server.Name, a.host.identity()
+	return failure.New(failure.TypeCall, message, d, nil)
+}
+
+// cutShort implements [holder].
+func (a *scriptAttempt) cutShort(err error, tool string, ran failure.ToolRan) error {
+	d := failure.Details{Reason: failure.ReasonServerGone, Tool: tool, ToolRan: ran}
+	if cause := context.Cause(a.ctx); cause != nil && !errors.Is(cause, errServerGone) {
+		d.Reason = reasonOf(cause)
+		return a.fail("the script was ended: "+cause.Error(), d)
+	}
+	if cause := a.lease.cause(); cause != nil {
+		err = cause
+	}
+	return a.fail(fmt.Sprintf("the script's session is lost: %v", scrubbed(err)), d)
+}
