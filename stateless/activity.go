@@ -1,8 +1,8 @@
 package stateless
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -33,14 +33,14 @@ func (c *Client) activity(ctx workflow.Context, name queue.OperationName, tool s
 	}
 	options.TaskQueue = queueOfHosts
 	if !c.setsTimeout(tool) {
-		options.StartToCloseTimeout += DefaultConnectTime
+		options.StartToCloseTimeout += cmp.Or(c.settings.ConnectTimeout, DefaultConnectTime)
 	}
 	op := queue.Operation{RunID: workflow.GetInfo(ctx).WorkflowExecution.RunID, Timeout: timeout}
 	policy := *options.RetryPolicy
 	// A worker that does not know an operation will not learn it.
-	policy.NonRetryableErrorTypes = append(slices.Clone(policy.NonRetryableErrorTypes), activityNotRegistered)
+	policy.NonRetryableErrorTypes = append(slices.Clone(policy.NonRetryableErrorTypes), calls.ActivityNotRegistered)
 	if name != queue.OperationCallTool || c.repeatable(tool) {
-		op.MaxSends = sends(policy.MaximumAttempts)
+		op.MaxSends = calls.Sends(policy.MaximumAttempts)
 	} else {
 		// Of an attempt that leaves no word nobody knows whether it made the call.
 		policy.NonRetryableErrorTypes = append(policy.NonRetryableErrorTypes, "TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose")
@@ -57,15 +57,6 @@ func (c *Client) setsTimeout(tool string) bool {
 		}
 	}
 	return false
-}
-
-// sends returns how often a request may be sent under a policy of so many attempts;
-// zero attempts are any number.
-func sends(attempts int32) int {
-	if attempts == 0 {
-		return math.MaxInt32
-	}
-	return int(attempts)
 }
 
 // repeatable reports whether a call of the tool may be made again when its answer

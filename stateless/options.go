@@ -47,7 +47,7 @@ type Options struct {
 
 	// Operation configures the activities of all operations. A StartToCloseTimeout
 	// must not be below CallTimeout; without one and without a ScheduleToCloseTimeout
-	// it is CallTimeout + DefaultConnectTime + 10 s. HeartbeatTimeout, after which a
+	// it is CallTimeout + ConnectTimeout, or DefaultConnectTime, + 10 s. HeartbeatTimeout, after which a
 	// lost worker is told, is DefaultHeartbeatTimeout. RetryPolicy says how soon and how
 	// often an operation is tried again where that is safe; it allows no tool to run
 	// twice. Without a ScheduleToStartTimeout a call waits for a worker for as long as
@@ -73,6 +73,16 @@ type Options struct {
 
 	// ToolTimeouts is CallTimeout for single tools, by tool name.
 	ToolTimeouts map[string]time.Duration
+
+	// ConnectTimeout bounds the opening of a call's own connection, its MCP handshake
+	// included, in the place of session.Server.ConnectTimeout: it may be shorter or
+	// longer. For a connection that is shared it bounds how long a call waits for it.
+	// When it passes, no tool ran, and the call is tried again; see DefaultAttempts.
+	ConnectTimeout time.Duration
+
+	// PerCall gives each call a connection of its own, which is opened for it and
+	// closed after it, whatever the server's version of MCP is.
+	PerCall bool
 
 	// UncachedTools makes each ListTools an activity of its own. Without it a client
 	// asks once. A worker may still answer with a list of which the server has said that
@@ -112,6 +122,9 @@ func (o Options) resolve() (*settings, error) {
 		return nil, fmt.Errorf("stateless: Options.Server: %w", err)
 	}
 	fault := func(err error) error { return fmt.Errorf("stateless: client of server %q: %w", o.Server, err) }
+	if o.ConnectTimeout < 0 {
+		return nil, fault(fmt.Errorf("Options.ConnectTimeout is %v; use zero for the server's own", o.ConnectTimeout))
+	}
 	if err := checkOwn("Options.Operation", o.Operation); err != nil {
 		return nil, fault(err)
 	}
@@ -128,15 +141,9 @@ func (o Options) resolve() (*settings, error) {
 	common = common.Clone()
 	s.Tools, s.ToolTimeouts, s.Repeatable = common.Tools, common.ToolTimeouts, maps.Clone(o.Repeatable)
 	s.MaxArguments = cmp.Or(s.MaxArguments, DefaultMaxArguments)
-	if o.Argument != nil {
-		argument, err := json.Marshal(o.Argument) //workflowcheck:ignore
-		if err != nil {
-			return nil, fault(fmt.Errorf("encode Options.Argument (%T): %w", o.Argument, err))
-		}
-		if len(argument) > s.MaxArguments {
-			return nil, fault(fmt.Errorf("Options.Argument has %d bytes of JSON; at most %d are allowed", len(argument), s.MaxArguments))
-		}
-		s.argument = argument
+	var err error
+	if s.argument, err = calls.EncodeArgument("Options.Argument", o.Argument, s.MaxArguments); err != nil {
+		return nil, fault(err)
 	}
 	return s, nil
 }

@@ -76,6 +76,7 @@ func (c *Client) Complete(ctx workflow.Context, params *mcp.CompleteParams) (*mc
 // A pending is an operation that was scheduled.
 type pending struct {
 	client *Client
+	name   queue.OperationName
 	tool   string
 	result workflow.Future
 }
@@ -94,15 +95,17 @@ func schedule[O any](ctx workflow.Context, c *Client, name queue.OperationName, 
 		return nil, err
 	}
 	op.MaxResult = maxResult
-	return &pending{client: c, tool: tool, result: workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options),
-		queue.StatelessActivity(c.settings.Server, name), queue.Stateless[O]{Argument: c.settings.argument, Operation: input(op)})}, nil
+	return &pending{client: c, name: name, tool: tool, result: workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options),
+		queue.StatelessActivity(c.settings.Server, name), queue.Stateless[O]{
+			Argument: c.settings.argument, ConnectTimeout: c.settings.ConnectTimeout, PerCall: c.settings.PerCall, Operation: input(op),
+		})}, nil
 }
 
 // await waits for the result of an operation.
 func await[R any](ctx workflow.Context, p *pending) (*R, error) {
 	var result queue.Result[R]
 	if err := p.result.Get(ctx, &result); err != nil {
-		return nil, p.client.operationError(err, p.tool)
+		return nil, calls.Own{Server: p.client.settings.Server, Operation: p.name, Tool: p.tool, What: "call"}.Failure(err)
 	}
 	return result.Value, nil
 }

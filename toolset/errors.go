@@ -10,13 +10,8 @@ import (
 
 	"github.com/mcpsession/mcpsession/failure"
 	"github.com/mcpsession/mcpsession/heartbeat"
+	"github.com/mcpsession/mcpsession/internal/calls"
 	"github.com/mcpsession/mcpsession/queue"
-)
-
-// The types of errors that the SDK makes itself.
-const (
-	payloadSizeError      = "payloadSizeError"
-	activityNotRegistered = "ActivityNotRegisteredError"
 )
 
 // loss returns the failure of an operation whose session has ended. Every way in
@@ -112,12 +107,12 @@ func (ts *Toolset) openFailure(err error) error {
 			d.Reason = failure.ReasonHostLost
 		}
 		return failure.NewRetryable(failure.TypeOpen, "the session activity timed out before its session served", d, err)
-	case errors.As(err, &application) && application.Type() == activityNotRegistered:
+	case errors.As(err, &application) && application.Type() == calls.ActivityNotRegistered:
 		d.Reason = failure.ReasonUnknownServer
 		return failure.NewRetryable(failure.TypeOpen, fmt.Sprintf(
 			"the worker that took the session knows no server of this name (it has no activity %s); register it there with session.NewPlugin",
 			queue.SessionActivity(server)), d, err)
-	case errors.As(err, &application) && application.Type() == payloadSizeError:
+	case errors.As(err, &application) && application.Type() == calls.PayloadSizeError:
 		d.Reason = failure.ReasonConnect
 		return failure.NewRetryable(failure.TypeOpen,
 			"the server's answer to the MCP handshake, with its instructions, is larger than a Temporal payload may be", d, err)
@@ -139,6 +134,8 @@ func (ts *Toolset) operationError(err error, tool string) error {
 	var application *temporal.ApplicationError
 	var timeout *temporal.TimeoutError
 	switch {
+	case failure.IsScript(err):
+		return failure.OfScript(err) // whatever the script's own error is
 	case failure.IsDedicatedWorker(err):
 		err = failure.Rewrap(err)
 		if ts.lost == nil {
@@ -148,7 +145,7 @@ func (ts *Toolset) operationError(err error, tool string) error {
 	case errors.As(err, &timeout):
 		d.Reason = failure.ReasonActivityTimeout
 		return failure.NewRetryable(failure.TypeCall, fmt.Sprintf("the operation's %v timeout passed", timeout.TimeoutType()), d, err)
-	case errors.As(err, &application) && application.Type() == payloadSizeError:
+	case errors.As(err, &application) && application.Type() == calls.PayloadSizeError:
 		// The retry policy left no attempt in which the session could have said it.
 		return failure.Rewrap(failure.NewResultTooLarge(failure.SizeDetails{Server: ts.settings.Server, Tool: tool}))
 	}

@@ -45,24 +45,39 @@ func Open(ctx workflow.Context, options Options) (*Toolset, error) {
 		return nil, ctx.Err()
 	}
 
-	most := settings.Session.RetryPolicy.MaximumAttempts
-	for lost, passedOn := int32(0), 0; ; {
+	again := openings{most: settings.Session.RetryPolicy.MaximumAttempts}
+	for {
 		ts, err := open(ctx, settings)
-		switch {
-		case err == nil:
+		if err == nil {
 			return ts, nil
-		case ts.leftNothing(ctx):
-			if lost++; most > 0 && lost >= most {
-				return nil, err
-			}
-		case stopping(err):
-			if passedOn++; passedOn >= maxPassedOn {
-				return nil, err
-			}
-		default:
+		}
+		if !again.allow(ts.leftNothing(ctx), err) {
 			return nil, err
 		}
 	}
+}
+
+// openings counts the activities that have opened nothing, for what Temporal does not
+// retry by itself.
+type openings struct {
+	most     int32 // hosts that may be lost; zero is any number
+	lost     int32
+	passedOn int
+}
+
+// allow reports whether another activity is to be scheduled after one that ended with
+// err: it was lost with its host before it had opened anything, or its worker was about
+// to stop.
+func (o *openings) allow(leftNothing bool, err error) bool {
+	switch {
+	case leftNothing:
+		o.lost++
+		return o.most == 0 || o.lost < o.most
+	case stopping(err):
+		o.passedOn++
+		return o.passedOn < maxPassedOn
+	}
+	return false
 }
 
 // maxPassedOn bounds how often a session is passed on by workers that stop: each
@@ -136,7 +151,7 @@ func (ts *Toolset) awaitInfo(ctx workflow.Context) error {
 			InitialInterval: 100 * time.Millisecond,
 			MaximumInterval: time.Second,
 			// An answer over the payload limit stays over it.
-			NonRetryableErrorTypes: []string{payloadSizeError, activityNotRegistered},
+			NonRetryableErrorTypes: []string{calls.PayloadSizeError, calls.ActivityNotRegistered},
 		},
 		Summary: calls.Summary(ts.settings.Server, queue.OperationSessionInfo, ""),
 	})

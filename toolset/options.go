@@ -72,6 +72,12 @@ type Options struct {
 	// ToolTimeouts is CallTimeout for single tools, by tool name.
 	ToolTimeouts map[string]time.Duration
 
+	// ScriptTimeout bounds each script that the block runs, see [Toolset.Run], as
+	// CallTimeout does each request of it; DefaultScriptTimeout when zero. The
+	// start-to-close timeout of a script's activity is ScriptTimeout + 10 s, and never
+	// Operation's, which is for calls; nor is its schedule-to-close timeout.
+	ScriptTimeout time.Duration
+
 	// Repeatable says of tools, by name, whether the request may be sent to the
 	// server again, up to three times, when it has refused it for now (429, 503) or
 	// the answer was lost on a session that lives on. It wins over what the server
@@ -119,6 +125,7 @@ func (o Options) Override(over Options) Options {
 	o.MaxArguments, o.MaxResult = common.MaxArguments, common.MaxResult
 	o.Session = calls.Merge(o.Session, over.Session)
 	o.Server = cmp.Or(over.Server, o.Server)
+	o.ScriptTimeout = cmp.Or(over.ScriptTimeout, o.ScriptTimeout)
 	o.CacheTools = o.CacheTools || over.CacheTools
 	o.ValidateArguments = o.ValidateArguments || over.ValidateArguments
 	o.CacheResults = slices.Concat(o.CacheResults, over.CacheResults)
@@ -156,6 +163,9 @@ func (o Options) resolve() (*settings, error) {
 	if err := o.common().Check(); err != nil {
 		return nil, fault(err)
 	}
+	if o.ScriptTimeout < 0 {
+		return nil, fault(fmt.Errorf("Options.ScriptTimeout is %v; use zero for %v", o.ScriptTimeout, DefaultScriptTimeout))
+	}
 	if err := calls.CheckActivity("Options.Session", o.Session); err != nil {
 		return nil, fault(err)
 	}
@@ -165,6 +175,7 @@ func (o Options) resolve() (*settings, error) {
 	}
 	s := &settings{Options: o.Override(Options{})} // a copy
 	s.CallTimeout = cmp.Or(s.CallTimeout, DefaultCallTimeout)
+	s.ScriptTimeout = cmp.Or(s.ScriptTimeout, DefaultScriptTimeout)
 	s.MaxArguments = cmp.Or(s.MaxArguments, DefaultMaxArguments)
 	s.Session = calls.Merge(workflow.ActivityOptions{
 		HeartbeatTimeout:       DefaultHeartbeatTimeout,
@@ -180,15 +191,9 @@ func (o Options) resolve() (*settings, error) {
 	policy := *s.Session.RetryPolicy
 	policy.NonRetryableErrorTypes = append(slices.Clone(policy.NonRetryableErrorTypes), "TemporalTimeout:Heartbeat", "TemporalTimeout:StartToClose")
 	s.Session.RetryPolicy = &policy
-	if o.Argument != nil {
-		argument, err := json.Marshal(o.Argument) //workflowcheck:ignore
-		if err != nil {
-			return nil, fault(fmt.Errorf("encode Options.Argument (%T): %w", o.Argument, err))
-		}
-		if len(argument) > s.MaxArguments {
-			return nil, fault(fmt.Errorf("Options.Argument has %d bytes of JSON; at most %d are allowed", len(argument), s.MaxArguments))
-		}
-		s.argument = argument
+	var err error
+	if s.argument, err = calls.EncodeArgument("Options.Argument", o.Argument, s.MaxArguments); err != nil {
+		return nil, fault(err)
 	}
 	return s, nil
 }
@@ -200,6 +205,6 @@ func operationDefaults() workflow.ActivityOptions {
 		InitialInterval: 100 * time.Millisecond,
 		MaximumInterval: 5 * time.Second,
 		// A worker that does not know an operation will not learn it.
-		NonRetryableErrorTypes: []string{activityNotRegistered},
+		NonRetryableErrorTypes: []string{calls.ActivityNotRegistered},
 	}}
 }

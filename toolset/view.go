@@ -25,6 +25,7 @@ func (ts *Toolset) WithOptions(o Options) *Toolset {
 	s.MaxResult = cmp.Or(o.MaxResult, s.MaxResult)
 	s.Options = s.Override(Options{
 		Repeatable: o.Repeatable, CacheResults: o.CacheResults, CacheTools: o.CacheTools, ValidateArguments: o.ValidateArguments,
+		ScriptTimeout: o.ScriptTimeout,
 	})
 	view.settings = &s
 	if err := checkView(o); err != nil && view.fault == nil {
@@ -37,8 +38,9 @@ func checkView(o Options) error {
 	switch {
 	case o.Server != "", o.Argument != nil, !reflect.ValueOf(o.Session).IsZero():
 		return errors.New("Server, Argument and Session are those of the open block; leave them empty, or open another block")
-	case o.CallTimeout < 0, o.MaxArguments < 0, o.MaxResult < 0:
-		return fmt.Errorf("CallTimeout is %v, MaxArguments %d and MaxResult %d; use zero for what the block has", o.CallTimeout, o.MaxArguments, o.MaxResult)
+	case o.CallTimeout < 0, o.ScriptTimeout < 0, o.MaxArguments < 0, o.MaxResult < 0:
+		return fmt.Errorf("CallTimeout is %v, ScriptTimeout %v, MaxArguments %d and MaxResult %d; use zero for what the block has",
+			o.CallTimeout, o.ScriptTimeout, o.MaxArguments, o.MaxResult)
 	}
 	return nil
 }

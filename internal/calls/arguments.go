@@ -56,3 +56,18 @@ func CheckSize(what string, value any, most int) error {
 	}
 	return nil
 }
+
+// EncodeArgument returns what is for the server's connector as JSON; nil without any.
+func EncodeArgument(field string, argument any, most int) (json.RawMessage, error) {
+	if argument == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(argument) //workflowcheck:ignore
+	if err != nil {
+		return nil, fmt.Errorf("encode %s (%T): %w", field, argument, err)
+	}
+	if len(raw) > most {
+		return nil, fmt.Errorf("%s has %d bytes of JSON; at most %d are allowed", field, len(raw), most)
+	}
+	return raw, nil
+}
