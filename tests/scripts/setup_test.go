@@ -210,6 +210,9 @@ func (r running[T]) result() (result T) {
 // fast is a retry policy under which a test need not wait.
 var fast = &temporal.RetryPolicy{InitialInterval: 10 * time.Millisecond, MaximumAttempts: 3}
 
+// unlimited is one for what ends by itself.
+var unlimited = &temporal.RetryPolicy{InitialInterval: 10 * time.Millisecond, MaximumInterval: 10 * time.Millisecond}
+
 // A place is where a script runs.
 type place string
 
