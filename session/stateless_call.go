@@ -111,7 +111,12 @@ func (c *statelessCall) take() (*lease, error) {
 	// Others wait for the connection, too; this call waits no longer.
 	ctx, cancel := context.WithTimeoutCause(c.ctx, c.connectTimeout, errConnectTimeout)
 	defer cancel()
-	return c.pool.take(ctx)
+	l, err := c.pool.take(ctx)
+	if errors.Is(err, errConnectTimeout) && c.ctx.Err() == nil {
+		err = &transport.Fault{Reason: failure.ReasonConnectTimeout, ToolRan: failure.RanNo,
+			Message: fmt.Sprintf("none was there within the caller's ConnectTimeout (%v)", c.connectTimeout)}
+	}
+	return l, err
 }
 
 // unopened is the failure of a call for which there is no connection.

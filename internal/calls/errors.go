@@ -76,10 +76,10 @@ func (o Own) timeout(timeout *temporal.TimeoutError, d failure.Details) error {
 		if unsent {
 			d.ToolRan = failure.RanNo
 			return failure.NewRetryable(failure.TypeOpen, fmt.Sprintf(
-				"the worker that was to run the %s is lost, and had not begun it: it sent no heartbeat for the HeartbeatTimeout", o.What), d, nil)
+				"the worker of the %s is lost, and had not begun it: it sent no heartbeat for the HeartbeatTimeout", o.What), d, nil)
 		}
 		return failure.NewRetryable(failure.TypeCall, fmt.Sprintf(
-			"the worker that made the %s is lost: it sent no heartbeat for the HeartbeatTimeout", o.What), d, nil)
+			"the worker of the %s is lost: it sent no heartbeat for the HeartbeatTimeout", o.What), d, nil)
 	}
 	if unsent {
 		d.Reason, d.ToolRan = failure.ReasonOpenTimeout, failure.RanNo

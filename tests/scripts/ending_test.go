@@ -9,6 +9,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/mcpsession/mcpsession/failure"
@@ -201,23 +202,38 @@ func TestHostIsKilledInTheScript(t *testing.T) {
 }
 
 // That a script begins once does not rest on the retry policy: under one that retries
-// everything, an attempt that comes after a killed host refuses, and one that finds
-// word that the script has not begun does not.
+// everything, an attempt that comes after a killed host refuses, also where an operator
+// has reset the activity and so set its attempts back, with what they have left or
+// without. One that finds word that the script has not begun does not.
 func TestLaterAttempts(t *testing.T) {
 	t.Parallel()
-	for name, opening := range map[string]bool{"after the script": false, "after the opening": true} {
+	for name, test := range map[string]struct {
+		opening, reset, dropping bool
+		reason                   failure.Reason
+		attempt                  int32
+	}{
+		"after the script":           {reason: failure.ReasonHostLost, attempt: 2},
+		"after the opening":          {opening: true, attempt: 2},
+		"reset, keeping the word":    {reset: true, reason: failure.ReasonReset, attempt: 1},
+		"reset, dropping the word":   {reset: true, dropping: true, reason: failure.ReasonReset, attempt: 1},
+		"reset while it was opening": {reset: true, opening: true, attempt: 1},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.worker()
-			host := b.startHostOf(hostConfig{Hang: opening})
+			host := b.startHostOf(hostConfig{Hang: test.opening})
+			policy := fast
+			if test.reset {
+				policy = &temporal.RetryPolicy{InitialInterval: time.Minute} // for the reset to come before
+			}
 			input, err := json.Marshal(b.act("wait"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			run := begin(b, func(ctx workflow.Context) (seen, error) {
 				ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-					TaskQueue: b.hosts(), HeartbeatTimeout: 3 * time.Second, StartToCloseTimeout: testTimeout, RetryPolicy: fast,
+					TaskQueue: b.hosts(), HeartbeatTimeout: 3 * time.Second, StartToCloseTimeout: testTimeout, RetryPolicy: policy,
 				})
 				var result queue.Result[json.RawMessage]
 				err := workflow.ExecuteActivity(ctx, queue.StatelessActivity("server", queue.OperationRunScript), queue.Stateless[queue.RunScript]{
@@ -230,7 +246,7 @@ func TestLaterAttempts(t *testing.T) {
 				}
 				return saw(nil, failure.OfScript(err)), nil
 			})
-			if opening {
+			if test.opening {
 				b.awaitLines("connects", 1)
 				b.touch("until")
 			} else {
@@ -238,14 +254,31 @@ func TestLaterAttempts(t *testing.T) {
 			}
 			b.startHost()
 			host.kill()
-			if s := run.result(); opening && s.text() != "waited" {
+			if test.reset {
+				b.eventually("the host's loss is known", func() bool {
+					return b.pendingAttempt(run, queue.StatelessActivity("server", queue.OperationRunScript)) == 2
+				})
+				b.resetScript(run, test.dropping)
+			}
+			if s := run.result(); test.opening && s.text() != "waited" {
 				t.Errorf("the workflow saw %+v", s)
-			} else if !opening {
-				b.want(s, failure.TypeCall, failure.ReasonHostLost, failure.RanUnknown)
+			} else if !test.opening {
+				b.want(s, failure.TypeCall, test.reason, failure.RanUnknown)
 			}
 			b.wantLines("begun", 1)
-			b.wantAttempts(run, 2)
+			b.wantAttempts(run, test.attempt)
 		})
+	}
+}
+
+// resetScript resets the activity of a script with a session of its own.
+func (b *bundle) resetScript(run client.WorkflowRun, dropping bool) {
+	b.Helper()
+	if _, err := b.client.WorkflowService().ResetActivity(b.ctx, &workflowservice.ResetActivityRequest{
+		Namespace: server.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
+		Activity: &workflowservice.ResetActivityRequest_Type{Type: queue.StatelessActivity("server", queue.OperationRunScript)}, ResetHeartbeat: dropping,
+	}); err != nil {
+		b.Fatal(err)
 	}
 }
 
@@ -261,19 +294,13 @@ func TestActivityReset(t *testing.T) {
 			host := b.startHost()
 			run := b.run(own, toolset.ScriptOptions{TaskQueue: b.hosts(), Activity: workflow.ActivityOptions{HeartbeatTimeout: 5 * time.Second}}, scriptAct, b.act("wait"))
 			b.awaitLines("begun", 1)
-			if _, err := b.client.WorkflowService().ResetActivity(b.ctx, &workflowservice.ResetActivityRequest{
-				Namespace: server.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
-				Activity: &workflowservice.ResetActivityRequest_Type{Type: queue.StatelessActivity("server", queue.OperationRunScript)}, ResetHeartbeat: dropping,
-			}); err != nil {
-				t.Fatal(err)
-			}
+			b.resetScript(run, dropping)
 			b.startHost()
 			host.kill()
 			s := run.result()
 			if s.Type != failure.TypeCall || s.Ran != failure.RanUnknown {
 				t.Errorf("the workflow saw %+v", s)
 			}
-			t.Log(s.Details.Reason, s.Message)
 			b.wantLines("begun", 1)
 		})
 	}
