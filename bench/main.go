@@ -29,7 +29,11 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *rounds, *sessions, *losses); err != nil {
+	err := registerScripts()
+	if err == nil {
+		err = run(ctx, *rounds, *sessions, *losses)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}

@@ -47,7 +47,15 @@ var steps = []struct {
 	{"open + call + close", 4.5},
 	{"20 plain activities at once", 0},
 	{"20 calls at once", 0},
+	{stepBlockCalls, 0},
+	{stepBlockScript, 0},
+	{stepOwnBlock, 0},
+	{stepOwnScript, 0},
 }
+
+// scriptEvery is how many rounds there are to one of scripts, which takes as long as
+// many others.
+const scriptEvery = 5
 
 func measureSteps(ctx context.Context, c client.Client, over link, rounds int) error {
 	plugin, err := session.NewPlugin(session.Options{Servers: []session.Server{{Name: "bench", Connect: over.connect}}})
@@ -58,18 +66,20 @@ func measureSteps(ctx context.Context, c client.Client, over link, rounds int) e
 	w := worker.New(c, stepsQueue, worker.Options{Plugins: []worker.Plugin{plugin}})
 	w.RegisterActivityWithOptions(plain, activity.RegisterOptions{Name: "plain"})
 	w.RegisterWorkflowWithOptions(func(ctx workflow.Context) error { return oneRound(ctx, taken) }, workflow.RegisterOptions{Name: "round"})
+	w.RegisterWorkflowWithOptions(func(ctx workflow.Context) error { return scriptRound(ctx, taken) }, workflow.RegisterOptions{Name: "scripts"})
 	if err := w.Start(); err != nil {
 		return err
 	}
 	defer w.Stop()
 	const warmUp = 10
 	for i := range rounds + warmUp {
-		run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: stepsQueue}, "round")
-		if err != nil {
+		if err := measureRound(ctx, c, "round"); err != nil {
 			return err
 		}
-		if err := run.Get(ctx, nil); err != nil {
-			return err
+		if i%scriptEvery == 0 {
+			if err := measureRound(ctx, c, "scripts"); err != nil {
+				return err
+			}
 		}
 		if i == warmUp-1 {
 			clear(taken)
@@ -88,6 +98,14 @@ func measureSteps(ctx context.Context, c client.Client, over link, rounds int) e
 		fmt.Fprintf(table, "%s\t%s\t%s\t%.2f\t%s\n", step.name, millis(p50), millis(percentile(taken[step.name], 95)), ratio, target)
 	}
 	return table.Flush()
+}
+
+func measureRound(ctx context.Context, c client.Client, name string) error {
+	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: stepsQueue}, name)
+	if err != nil {
+		return err
+	}
+	return run.Get(ctx, nil)
 }
 
 func oneRound(ctx workflow.Context, taken samples) error {

@@ -27,5 +27,6 @@
 //
 // A stateless operation, [Stateless], belongs to no block: it goes to the task queue
 // that the host polls, names its run and nothing else, and is served by whoever
-// takes it.
+// takes it. A script, [RunScript], is an operation of a block, or a stateless one whose
+// attempts leave word of how far they came, as a [Trace].
 package queue

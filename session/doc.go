@@ -104,6 +104,29 @@
 // calls on it are over; a JSON-RPC error is no such failure. When a call times out, the
 // server is asked for a word, and its connection is given up if none comes.
 //
+// # Scripts
+//
+// A script, see [RegisterScript], is a function of the worker's that makes many calls
+// on one session in one activity. In a block it is one operation, which the ledger
+// begins once. On a session of its own it is an activity without a block:
+//
+//	1 find the script, decode its input; read what earlier attempts left
+//	2 leave word, as a heartbeat's details: not begun
+//	3 connect, to a session that keeps state
+//	4 leave word: begun; go on only once the server has it
+//	5 run the script
+//	6 close the session, wait until its server is gone, report
+//
+// What goes wrong up to step 4 is tried again, an attempt whose host was killed there
+// by a new activity: its last word came with the timeout. From step 4 on nothing begins
+// the script again, unless the workflow allows it: no retry, no reset of the activity
+// or of the workflow. An attempt that finds no word where one must be takes it that the
+// script has begun.
+//
+// The script has a [Conn] to work with, not the MCP session itself: each request of it
+// goes the way that operations go, with CallTimeout, MaxConcurrentCalls and typed
+// failures, and none reaches the server once the script is over.
+//
 // # Hosts of their own
 //
 // A worker that runs workflows need not hold sessions. Give the workers that do a

@@ -62,7 +62,7 @@ func RegisterScript[In, Out any](name string, run func(ctx context.Context, mcp 
 	s := &script{name: name, prepare: func(input json.RawMessage) (scriptBody, error) {
 		var in In
 		if len(input) > 0 {
-			if err := json.Unmarshal(input, &in); err != nil {
+			if err := unmarshal(input, &in); err != nil {
 				return nil, fmt.Errorf("its input is no %T: %w", in, err)
 			}
 		}
@@ -75,6 +75,16 @@ func RegisterScript[In, Out any](name string, run func(ctx context.Context, mcp 
 	}
 	scripts.byName[name] = s
 	return nil
+}
+
+// unmarshal is json.Unmarshal, of which a panic of a type's own method is an error.
+func unmarshal(raw json.RawMessage, into any) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("decoding it panicked: %v", p)
+		}
+	}()
+	return json.Unmarshal(raw, into)
 }
 
 // A preparedScript is a script that may begin.

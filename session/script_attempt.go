@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -16,7 +15,6 @@ import (
 	"github.com/mcpsession/mcpsession/failure"
 	"github.com/mcpsession/mcpsession/heartbeat"
 	"github.com/mcpsession/mcpsession/queue"
-	"github.com/mcpsession/mcpsession/transport"
 )
 
 // A scriptAttempt is one attempt of a script on a session of its own:
@@ -138,57 +136,42 @@ func (a *scriptAttempt) run() (json.RawMessage, error) {
 	return value, a.again(err)
 }
 
-// begin leaves word that the script begins, and returns once the server has it.
+// begin leaves word that the script begins, and returns once the server has it. A
+// heartbeat without an answer may be on its way still, and must not arrive after it: it
+// says that the script has not begun.
 func (a *scriptAttempt) begin() error {
-	// A heartbeat without an answer may be on its way still, and must not arrive after
-	// this one: it says that the script has not begun.
-	a.beats.Lock()
-	doubt := a.doubt
-	a.beats.Unlock()
-	if !doubt.IsZero() && !a.repeatable() {
-		select {
-		case <-time.After(time.Until(doubt.Add(pingTimeout))):
-		case <-a.ctx.Done():
+	for {
+		for wait := a.doubted(); wait > 0 && a.ctx.Err() == nil && !a.repeatable(); wait = a.doubted() {
+			select {
+			case <-time.After(wait):
+			case <-a.ctx.Done():
+			}
+		}
+		if a.ctx.Err() != nil {
+			return a.unopenedBy(a.sessions(), context.Cause(a.ctx))
+		}
+		if a.repeatable() {
+			return nil
+		}
+		if err := a.leaveTrace(a.ctx, trace{Attempt: a.info.Attempt}); err != nil {
+			return a.sessions().retryable(failure.ReasonMarker,
+				fmt.Errorf("the server did not acknowledge the heartbeat that says that the script begins: %w", err))
+		}
+		if a.doubted() <= 0 {
+			return nil
 		}
 	}
-	if a.ctx.Err() != nil {
-		return a.unopenedBy(a.sessions(), context.Cause(a.ctx))
-	}
-	if a.repeatable() {
-		return nil
-	}
-	if err := a.leaveTrace(a.ctx, trace{Attempt: a.info.Attempt}); err != nil {
-		return a.sessions().retryable(failure.ReasonMarker,
-			fmt.Errorf("the server did not acknowledge the heartbeat that says that the script begins: %w", err))
-	}
-	return nil
 }
 
-// errServerGone is the cause of a script's end whose server is gone.
-var errServerGone = errors.New("the MCP server is gone")
-
-// watchServer ends the script's context once its server is gone. A script that is in a
-// call learns of it by that call first, which says more.
-func (a *scriptAttempt) watchServer() (stop func()) {
-	ended, quit := make(chan struct{}), make(chan struct{})
-	go func() {
-		_ = a.lease.Wait()
-		close(ended)
-	}()
-	go func() {
-		select {
-		case <-a.lease.gone(): // never, if nothing tells
-		case <-ended:
-		case <-quit:
-			return
-		}
-		select {
-		case <-time.After(politeTimeout):
-			a.cancel(errServerGone)
-		case <-quit:
-		}
-	}()
-	return func() { close(quit) }
+// doubted is for how long a heartbeat that got no answer may still arrive: the server,
+// too, gives up what took longer than its caller has waited.
+func (a *scriptAttempt) doubted() time.Duration {
+	a.beats.Lock()
+	defer a.beats.Unlock()
+	if a.doubt.IsZero() {
+		return 0
+	}
+	return time.Until(a.doubt.Add(pingTimeout))
 }
 
 // cut is the failure of a script that was ended from outside; nil if it came to an end
@@ -229,48 +212,4 @@ func (a *scriptAttempt) awaitClosed(closed <-chan struct{}) {
 	case <-closed:
 	case <-time.After(time.Until(a.info.Deadline) / 2):
 	}
-}
-
-// initialized implements [asker].
-func (a *scriptAttempt) initialized() *mcp.InitializeResult { return a.lease.InitializeResult() }
-
-// request implements [asker].
-func (a *scriptAttempt) request(ctx context.Context, op queue.Operation, tool string, asks request) (_ any, err error) {
-	ctx, send := transport.TrackSend(ctx)
-	x := &exchange{holder: a, conn: a.lease.connection, server: a.server.Name, tool: tool, op: op, send: send}
-	defer func() {
-		if p := recover(); p != nil {
-			err = x.panicked(p)
-		}
-	}()
-	if a.slots != nil {
-		select {
-		case a.slots <- struct{}{}:
-			defer func() { <-a.slots }()
-		case <-ctx.Done():
-		}
-	}
-	if ctx.Err() != nil {
-		return nil, x.judge(ctx, context.Cause(ctx))
-	}
-	return x.request(ctx, func(ctx context.Context) (any, error) { return asks(ctx, a.lease.ClientSession) })
-}
-
-// fail implements [holder].
-func (a *scriptAttempt) fail(message string, d failure.Details) error {
-	d.Server, d.Host = a.server.Name, a.host.identity()
-	return failure.New(failure.TypeCall, message, d, nil)
-}
-
-// cutShort implements [holder].
-func (a *scriptAttempt) cutShort(err error, tool string, ran failure.ToolRan) error {
-	d := failure.Details{Reason: failure.ReasonServerGone, Tool: tool, ToolRan: ran}
-	if cause := context.Cause(a.ctx); cause != nil && !errors.Is(cause, errServerGone) {
-		d.Reason = reasonOf(cause)
-		return a.fail("the script was ended: "+cause.Error(), d)
-	}
-	if cause := a.lease.cause(); cause != nil {
-		err = cause
-	}
-	return a.fail(fmt.Sprintf("the script's session is lost: %v", scrubbed(err)), d)
 }

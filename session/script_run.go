@@ -27,8 +27,9 @@ var (
 
 // A scriptEnd is how a script came to its end.
 type scriptEnd struct {
-	output any
-	err    error
+	output   any
+	err      error
+	panicked bool // err says so
 	// cause is why its context had ended by then, if it had.
 	cause error
 }
@@ -47,7 +48,7 @@ func (p *preparedScript) run(ctx context.Context, asker asker) scriptEnd {
 			if r := recover(); r != nil {
 				activity.GetLogger(ctx).Error("mcpsession: a script panicked",
 					"script", p.Script, "server", p.server, "panic", r, "stack", string(debug.Stack()))
-				end.err = p.failed(failure.ReasonScriptPanicked, failure.RanYes, fmt.Sprintf("script %q panicked: %v", p.Script, r))
+				end.panicked, end.err = true, p.failed(failure.ReasonScriptPanicked, failure.RanYes, fmt.Sprintf("script %q panicked: %v", p.Script, r))
 			}
 			returned <- end
 		}()
@@ -72,16 +73,21 @@ func (p *preparedScript) run(ctx context.Context, asker asker) scriptEnd {
 
 // outcome is what the script's end comes to, unless it was cut short. What it returned
 // counts, whatever else has come meanwhile.
-func (p *preparedScript) outcome(end scriptEnd) (json.RawMessage, error) {
-	if end.err == nil {
+func (p *preparedScript) outcome(end scriptEnd) (_ json.RawMessage, err error) {
+	defer func() {
+		// Of a method of the output or of the error, or of details that don't encode.
+		if r := recover(); r != nil {
+			err = p.failed(failure.ReasonScriptOutput, failure.RanYes, fmt.Sprintf("script %q ran, and encoding what it returned panicked: %v", p.Script, r))
+		}
+	}()
+	switch {
+	case end.err == nil:
 		return p.encode(end.output)
+	case end.panicked:
+		return nil, end.err
 	}
 	var own *temporal.ApplicationError
-	if errors.As(end.err, &own) && own.Type() == failure.TypeScript {
-		if d, ok := failure.Script(own); ok && d.Tool == p.Script && d.Reason == failure.ReasonScriptPanicked {
-			return nil, own
-		}
-	}
+	errors.As(end.err, &own)
 	message := fmt.Sprintf("script %q failed: %v", p.Script, end.err)
 	return nil, p.fit(failure.NewScript(message, p.details(failure.ReasonScriptFailed, failure.RanYes), asCause(own)), message)
 }
@@ -108,8 +114,7 @@ func (p *preparedScript) fit(err error, message string) error {
 		fmt.Sprintf("%s (the error itself is left out: it has %d bytes, of %d that are allowed)", failure.Clip(message, 1<<10), size, maxScriptError))
 }
 
-// cut is the failure of a script that was ended from outside, of which its own error
-// says less. It is nil where that says more.
+// cut says why a script was ended from outside. Its own error says less.
 func (p *preparedScript) cut(end scriptEnd) (reason failure.Reason, message string) {
 	word := ""
 	if errors.Is(end.err, errScriptIgnores) {

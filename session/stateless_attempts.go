@@ -80,11 +80,16 @@ func (c *statelessCall) leaveTrace(ctx context.Context, left trace) error {
 	c.beats.Lock()
 	defer c.beats.Unlock()
 	c.leaves = []any{left}
-	err := c.beat(ctx)
-	if errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset) {
-		return nil // the server has it, and says what is to come after this attempt
+	if err := c.beat(ctx); !acknowledged(err) {
+		return err
 	}
-	return err
+	return nil
+}
+
+// acknowledged reports whether the server has a heartbeat. A pause or a reset is what it
+// says then of what is to come after this attempt.
+func acknowledged(err error) bool {
+	return err == nil || errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset)
 }
 
 // beat sends one heartbeat, with what the attempt leaves, which nothing must take back.
@@ -156,16 +161,15 @@ func (c *statelessCall) beatOnce(ctx context.Context) error {
 	c.beats.Lock()
 	defer c.beats.Unlock()
 	err := c.beat(ctx)
-	if errors.As(err, new(*serviceerror.DeadlineExceeded)) || errors.Is(err, context.DeadlineExceeded) {
-		c.doubt = time.Now()
-	}
 	switch {
 	case errors.As(err, new(*temporal.CanceledError)):
 		return errCallCanceled
 	case errors.As(err, new(*serviceerror.NotFound)):
 		return errNobodyWaits
+	case !acknowledged(err):
+		c.doubt = time.Now() // there is another beat
 	}
-	return nil // a pause or a reset is for attempts to come; without an answer there is another beat
+	return nil
 }
 
 // report returns what the attempt came to, or sends it itself: a cancel that the SDK

@@ -19,6 +19,9 @@
 // Options.Argument, are opened for one call and closed after it. See
 // session.Server for how long shared ones are kept, and how many there are.
 //
+// Options.PerCall gives every call a connection of its own, and [CallOnce] is one such
+// call, typed. Options.ConnectTimeout bounds the opening for this client.
+//
 // # How often a tool runs
 //
 // At most once for one call, unless it may be repeated: Options.Repeatable says so, a
@@ -36,7 +39,7 @@
 //	an answer, whatever it says       is the call's outcome     is the call's outcome
 //
 // "Unknown" is what failure.RanOf says then: whether the tool ran. What is tried again
-// comes to an end after DefaultAttempts attempts. An operator's reset of a call's
+// comes to an end after DefaultAttempts attempts, or those of CallOnce. An operator's reset of a call's
 // activity makes the call again, as it asks for.
 //
 // # Errors

@@ -58,3 +58,20 @@ func ExampleOptions_argument() {
 		return client.ListTools(ctx)
 	}
 }
+
+// One call on a connection of its own, with types: the server's process, or its session
+// over HTTP, lives as long as the call.
+func ExampleCallOnce() {
+	type query struct {
+		SQL string `json:"sql"`
+	}
+	type count struct{ Rows int }
+	_ = func(ctx workflow.Context) (int, error) {
+		counted, err := stateless.CallOnce[count](ctx, stateless.Options{
+			Server:         "database",
+			ConnectTimeout: 2 * time.Minute, // a cold start
+			CallTimeout:    90 * time.Second,
+		}, "query", query{"SELECT count(*) AS rows FROM orders"})
+		return counted.Rows, err
+	}
+}

@@ -26,6 +26,14 @@
 // a result that came wins over a loss that came in the same workflow task. So a
 // loss is told at once, whatever timeouts the operation has.
 //
+// # Scripts
+//
+// What makes many calls in a row, with nothing between them that a workflow must know
+// of, costs less as a script: a function on the worker, registered there by
+// session.RegisterScript, of which a run is one activity. [Toolset.Run] runs it on the
+// block's session, [RunScript] on one of its own. What it loses is what a workflow has
+// between two calls: history, timers, signals, and a retry of half of it.
+//
 // # Errors
 //
 // All errors of a lost, closed or unopened session, of a call without an answer,

@@ -44,3 +44,33 @@ func ExampleToolset_CallToolAsync() {
 		return page, err
 	}
 }
+
+// A script of the worker's, on a session of its own: one activity, however many calls
+// it makes. If its worker is lost, the workflow decides what that means.
+func ExampleRunScript() {
+	type input struct{ URLs []string }
+	type page struct{ URL, Title, Fault string }
+	_ = func(ctx workflow.Context) ([]page, error) {
+		pages, err := toolset.RunScript[[]page](ctx, toolset.ScriptOptions{
+			Server: "browser", Timeout: 5 * time.Minute,
+		}, "titles", input{URLs: []string{"https://example.com"}})
+		if failure.IsCall(err) && failure.RanOf(err) == failure.RanUnknown {
+			// It has begun, and nobody knows how far it came.
+			return nil, err
+		}
+		return pages, err
+	}
+}
+
+// A script in an open block: it finds the page that the call before has opened.
+func ExampleToolset_Run() {
+	type form struct{ Name, Mail string }
+	_ = func(ctx workflow.Context, browser *toolset.Toolset) error {
+		if _, err := browser.CallTool(ctx, "browser_navigate", map[string]any{"url": "https://example.com"}); err != nil {
+			return err
+		}
+		var receipt string
+		quick := browser.WithOptions(toolset.Options{ScriptTimeout: time.Minute})
+		return quick.Run(ctx, "fill-in", form{"Ada", "ada@example.com"}, &receipt)
+	}
+}

@@ -3,6 +3,7 @@ package scripts
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -116,9 +117,12 @@ func TestScriptMisfits(t *testing.T) {
 		words   []string
 		attempt int32
 	}{
-		"unknown":          {"nobody-knows", nil, failure.ReasonUnknownScript, failure.RanNo, []string{`"nobody-knows"`, `"count"`, "session.RegisterScript"}, 3},
-		"another input":    {scriptCount, []string{"three"}, failure.ReasonBadInput, failure.RanNo, []string{`"count"`, "scripts.counting"}, 1},
-		"a strange output": {scriptOddOut, nil, failure.ReasonScriptOutput, failure.RanYes, []string{`"odd"`, "func()"}, 1},
+		"unknown":                     {"nobody-knows", nil, failure.ReasonUnknownScript, failure.RanNo, []string{`"nobody-knows"`, `"count"`, "session.RegisterScript"}, 3},
+		"another input":               {scriptCount, []string{"three"}, failure.ReasonBadInput, failure.RanNo, []string{`"count"`, "scripts.counting"}, 1},
+		"an input that panics":        {scriptMines, map[string]bool{"In": true}, failure.ReasonBadInput, failure.RanNo, []string{"the input goes off"}, 1},
+		"an output that panics":       {scriptMines, map[string]bool{"Out": true}, failure.ReasonScriptOutput, failure.RanYes, []string{"the output goes off"}, 1},
+		"an error that can't be sent": {scriptAct, act{File: os.DevNull, Then: "fail oddly"}, failure.ReasonScriptOutput, failure.RanYes, []string{`"act"`}, 1},
+		"a strange output":            {scriptOddOut, nil, failure.ReasonScriptOutput, failure.RanYes, []string{`"odd"`, "func()"}, 1},
 	} {
 		for _, where := range places {
 			t.Run(string(where)+", "+name, func(t *testing.T) {

@@ -27,6 +27,7 @@ const (
 	scriptLook   = "look"   // makes each kind of request
 	scriptOddOut = "odd"    // has an output that is no JSON
 	scriptAtOnce = "atonce" // makes calls at once
+	scriptMines  = "mines"  // has an input and an output that may go off
 )
 
 // A counting is the input of scriptCount; its output are the counts.
@@ -51,6 +52,28 @@ type done struct {
 
 var errOfScript = errors.New("the script is not content")
 
+// A mine is a type whose methods panic where it says so.
+type mine struct{ In, Out bool }
+
+func (m *mine) UnmarshalJSON(raw []byte) error {
+	type plain mine
+	if err := json.Unmarshal(raw, (*plain)(m)); err != nil {
+		return err
+	}
+	if m.In {
+		panic("the input goes off")
+	}
+	return nil
+}
+
+func (m mine) MarshalJSON() ([]byte, error) {
+	type plain mine
+	if m.Out {
+		panic("the output goes off")
+	}
+	return json.Marshal(plain(m))
+}
+
 // late is what goroutines that outlive their scripts have seen.
 var late sync.Map // by act.File
 
@@ -69,6 +92,7 @@ func registerScripts() error {
 		session.RegisterScript(scriptAct, play),
 		session.RegisterScript(scriptLook, look),
 		session.RegisterScript(scriptAtOnce, atOnce),
+		session.RegisterScript(scriptMines, func(_ context.Context, _ *session.Conn, in mine) (mine, error) { return in, nil }),
 		session.RegisterScript(scriptOddOut, func(context.Context, *session.Conn, struct{}) (func(), error) { return func() {}, nil }),
 	)
 }
@@ -90,6 +114,8 @@ func play(ctx context.Context, conn *session.Conn, in act) (done, error) {
 		return done{}, temporal.NewApplicationError("no such order", "OrderFailure", 7, "seven")
 	case "fail wrapped":
 		return done{}, fmt.Errorf("in the script: %w", temporal.NewNonRetryableApplicationError("no such order", "OrderFailure", errOfScript, 7, "seven"))
+	case "fail oddly":
+		return done{}, temporal.NewApplicationError("odd", "OrderFailure", func() {})
 	case "fail large":
 		return done{}, temporal.NewApplicationError("too much", "OrderFailure", strings.Repeat("x", in.Bytes))
 	case "panic":
