@@ -390,7 +390,9 @@ func TestBlockJoins(t *testing.T) {
 // pendingAttempt is the attempt of a run's pending activity.
 func (b *bundle) pendingAttempt(run client.WorkflowRun, activityType string) int32 {
 	b.Helper()
-	described, err := b.client.DescribeWorkflowExecution(b.ctx, run.GetID(), run.GetRunID())
+	described, err := b.client.WorkflowService().DescribeWorkflowExecution(b.ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: server.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
