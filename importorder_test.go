@@ -18,9 +18,11 @@ var importOrder = []struct {
 	{"heartbeat", []string{"failure", "queue"}},
 	{"transport", []string{"failure", "queue", "heartbeat"}},
 	{"internal/calls", []string{"failure", "queue"}},
-	{"session", []string{"failure", "queue", "heartbeat", "transport", "internal/calls"}},
+	{"internal/hostless", []string{"failure", "queue", "transport"}},
+	{"session", []string{"failure", "queue", "heartbeat", "transport", "internal/calls", "internal/hostless"}},
 	{"toolset", []string{"failure", "queue", "heartbeat", "internal/calls"}}, // of heartbeat, the markers
 	{"stateless", []string{"failure", "queue", "internal/calls", "toolset"}},
+	{"toolsettest", []string{"failure", "queue", "heartbeat", "transport", "internal/hostless", "session"}},
 }
 
 func TestImportOrder(t *testing.T) {

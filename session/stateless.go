@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"github.com/mcpsession/mcpsession/internal/hostless"
 	"github.com/mcpsession/mcpsession/queue"
 )
 
@@ -84,7 +85,7 @@ func (s *stateless) call(ctx context.Context, wishes wishes, op queue.Operation,
 	}
 	return &statelessCall{
 		stateless: s, wishes: wishes, op: op, tool: tool,
-		info: activity.GetInfo(ctx), client: activity.GetClient(ctx),
+		info: activity.GetInfo(ctx), client: hostless.Client(ctx),
 	}
 }
 

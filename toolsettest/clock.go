@@ -1,0 +1,102 @@
+package toolsettest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
+
+	"github.com/mcpsession/mcpsession/internal/hostless"
+)
+
+// An activity that blocks holds up the environment's clock. What takes time on that
+// clock returns activity.ErrResultPending, and is completed from a callback.
+
+// after calls f when d has passed on the workflow's clock, in the environment's own
+// loop: the clock stands while f runs.
+func (k *Kit) after(d time.Duration, f func()) { k.env.RegisterDelayedCallback(f, d) }
+
+// complete reports the end of an activity that is pending. One that the workflow has
+// cancelled meanwhile is known no more, and nothing comes of it.
+func (k *Kit) complete(info activity.Info, result any, err error) {
+	if encodeErr := k.env.CompleteActivity(info.TaskToken, result, err); encodeErr != nil {
+		k.t.Errorf("toolsettest: the result of activity %s can't be encoded: %v", info.ActivityType.Name, encodeErr)
+	}
+}
+
+// wake gives a workflow the task that lets it see what was completed before. The
+// environment gives one to the main workflow only, whosever the activity is; an update
+// that nobody handles is refused, without a trace, after such a task.
+func (k *Kit) wake(workflowID string) {
+	k.after(0, func() {
+		if k.hasBegun(workflowID) {
+			// Its error is that the workflow is over.
+			_ = k.env.UpdateWorkflowByID(workflowID, "toolsettest: wake", rand.Text(), ignored{})
+		}
+	})
+}
+
+// hasBegun reports whether a workflow has begun. One that waits to be retried has not,
+// and the environment panics when it is asked for anything.
+func (k *Kit) hasBegun(workflowID string) (begun bool) {
+	defer func() {
+		if recover() != nil {
+			begun = false
+		}
+	}()
+	_, _ = k.env.QueryWorkflowByID(workflowID, client.QueryTypeStackTrace)
+	return true
+}
+
+// ignored are the callbacks of an update whose outcome says nothing.
+type ignored struct{}
+
+func (ignored) Accept()             {}
+func (ignored) Reject(error)        {}
+func (ignored) Complete(any, error) {}
+
+// withClient gives the activity of ctx a Temporal client that the engine can use.
+func (k *Kit) withClient(ctx context.Context) context.Context {
+	return hostless.WithClient(ctx, &standIn{kit: k, activity: ctx})
+}
+
+// A standIn stands for the Temporal client of one activity.
+type standIn struct {
+	client.Client
+	kit      *Kit
+	activity context.Context
+}
+
+// RecordActivityHeartbeatWithOptions records a heartbeat by the way that the
+// environment knows.
+func (c *standIn) RecordActivityHeartbeatWithOptions(_ context.Context, o client.RecordActivityHeartbeatOptions) error {
+	activity.RecordHeartbeat(c.activity, o.Details...)
+	return nil
+}
+
+// CompleteActivityWithOptions completes the activity.
+func (c *standIn) CompleteActivityWithOptions(_ context.Context, o client.CompleteActivityOptions) error {
+	return c.kit.env.CompleteActivity(o.TaskToken, o.Result, o.Err)
+}
+
+// WorkflowService returns a service that describes nothing.
+func (c *standIn) WorkflowService() workflowservice.WorkflowServiceClient { return nothing{} }
+
+type nothing struct {
+	workflowservice.WorkflowServiceClient
+}
+
+var errNothing = errors.New("toolsettest: there is no Temporal server")
+
+func (nothing) DescribeWorkflowExecution(context.Context, *workflowservice.DescribeWorkflowExecutionRequest, ...grpc.CallOption) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return nil, errNothing
+}
+
+func (nothing) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption) (*workflowservice.DescribeNamespaceResponse, error) {
+	return nil, errNothing
+}
