@@ -95,6 +95,12 @@ func (a *attempts) end() {
 	}
 }
 
+func (a *attempts) any() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.n > 0
+}
+
 // await returns when nothing is under way.
 func (a *attempts) await() {
 	a.mu.Lock()

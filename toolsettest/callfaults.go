@@ -159,6 +159,12 @@ func (k *Kit) nextFault(o *operation, tool string) (now *CallFault) {
 	return now
 }
 
+// withholds reports whether an answer that the server gives may not come to the
+// workflow.
+func (f *CallFault) withholds() bool {
+	return f != nil && (f.effect == lose || f.effect == slow || f.effect == tooLarge)
+}
+
 func (f *CallFault) name() string {
 	if f.tool == "" {
 		return fmt.Sprintf("the fault of call %d of server %q", f.n, f.server)

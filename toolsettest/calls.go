@@ -26,9 +26,11 @@ type Call struct {
 	// clock.
 	WorkflowID string
 	At         time.Time
-	// Result is what the server answered; nil without a result.
+	// Result is what the server answered, whether or not that came to the workflow; nil
+	// without a result.
 	Result *mcp.CallToolResult
-	// Err is the failure that became of the call; nil if it has none.
+	// Err is the failure that the workflow gets instead of the result, as far as the
+	// server's side knows; nil if there is none.
 	Err error
 }
 

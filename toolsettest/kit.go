@@ -51,11 +51,12 @@ type Kit struct {
 	plugin  *session.Plugin
 	servers map[string]*server
 
-	mu       sync.Mutex
-	blocks   map[string]*block // by task queue
-	sessions []*held
-	calls    []*record
-	faults   []plan
+	mu        sync.Mutex
+	blocks    map[string]*block // by task queue
+	sessions  []*held
+	calls     []*record
+	faults    []plan
+	mayBeOpen bool // at the end of the test
 }
 
 // A server is a [Server] of the kit, and how often it was opened.

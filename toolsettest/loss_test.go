@@ -75,6 +75,10 @@ func TestLossInACall(t *testing.T) {
 					d.ToolRan != failure.RanNo && !(reason == failure.ReasonHostLost && told == failure.RanYes) {
 					t.Errorf("the next call failed with %v, %+v", third, d)
 				}
+				// The call after the loss was not even sent.
+				if calls := k.CallsOf("shop", "add"); len(calls) != 2 || (calls[1].Err == nil) != (c.when == toolsettest.AfterAnswer) {
+					t.Errorf("calls: %+v", calls)
+				}
 				if left != c.items {
 					t.Errorf("the cart has %s; want %s", left, c.items)
 				}

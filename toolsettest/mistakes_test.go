@@ -89,6 +89,7 @@ func TestMistakesFailTheTest(t *testing.T) {
 	}{
 		{name: "nothing wrong", run: closed},
 		{name: "not closed", run: open, want: []string{`session 1 of server "shop" was not closed: workflow default-test-workflow-id opened it, and has made 1 call, of add in it`}},
+		{name: "not closed, and it need not be", run: open, plan: func(k *toolsettest.Kit) { k.AllowOpen() }},
 		{name: "fault of a later call", run: closed, plan: func(k *toolsettest.Kit) { k.OnCall("shop", "add", 2).ToolError("x") },
 			want: []string{`the fault of call 2 of tool "add" of server "shop" was planned and did not happen: there were 1 such calls`}},
 		{name: "fault of another tool", run: closed, plan: func(k *toolsettest.Kit) { k.OnCall("shop", "drop", 1).ToolError("x") },

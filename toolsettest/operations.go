@@ -185,7 +185,8 @@ func (o *operation) timedOut(tool string) error {
 	return failure.New(failure.TypeCall, fmt.Sprintf("no answer came within CallTimeout (%v); the request was cancelled", o.op.Timeout), d, nil)
 }
 
-// note keeps the failure of an operation with those of its calls that have no answer.
+// note keeps the failure of an operation with those of its calls whose answer has not
+// come to the workflow.
 func (o *operation) note(err error) {
 	if err == nil {
 		return
@@ -193,7 +194,7 @@ func (o *operation) note(err error) {
 	o.kit.mu.Lock()
 	defer o.kit.mu.Unlock()
 	for _, r := range o.calls {
-		if r.Err == nil && (r.Result == nil || failure.IsCall(err) || failure.IsResultTooLarge(err)) {
+		if r.Err == nil && (r.Result == nil || r.fault.withholds()) {
 			r.Err = err
 		}
 	}
