@@ -24,7 +24,7 @@ import (
 //	a cancelled open                     TestCancelledOpening
 //	a cancelled block cleans up          TestCancel
 //	result or end, whichever is first    TestLossInACall, TestLossAtATime, TestLossByTime
-//	a result that came wins              TestResultWinsOverTheLoss
+//	a call's own word goes before it     TestLossInACall, TestCallsOwnWordInAChild
 //	later operations are not scheduled   TestLossInACall
 //	a loss leaves retries free           TestLossInAChild
 //	what may be sent again, and is not   TestRefusalIsRepeatedWhereItMayBe
@@ -35,9 +35,10 @@ import (
 //	errors of tools and of servers       TestTools, TestCallFaults
 //
 // The environment has no attempts that time out, no lost answers of activities, no
-// resets, no pauses and no replays, so it can't show: that a retry joins its call or
-// gets what the ledger has, tombstones, stale instances, workflow-reset, eviction, that
-// an attempt's end does not cancel its request, and the payload limit itself.
+// resets, no pauses and no replays, and one event a task, so it can't show: that a retry
+// joins its call or gets what the ledger has, tombstones, stale instances,
+// workflow-reset, eviction, that a result wins over a loss of the same task, that an
+// attempt's end does not cancel its request, and the payload limit itself.
 
 // A block that is cancelled while it opens leaves no session.
 func TestCancelledOpening(t *testing.T) {
@@ -56,17 +57,24 @@ func TestCancelledOpening(t *testing.T) {
 	}
 }
 
-// When a call's own outcome and the end of its session come in one workflow task, the
-// call's counts. In the environment that is so in a child.
-func TestResultWinsOverTheLoss(t *testing.T) {
+// A call's own failure knows whether its tool ran; in a child, too, which the kit has to
+// wake, and which sees nothing of that.
+func TestCallsOwnWordInAChild(t *testing.T) {
 	t.Parallel()
 	env := newEnvironment()
 	k := toolsettest.New(t, env, shop())
 	k.OnCall("shop", "add", 1).Lose(failure.ReasonWorkerStopped, toolsettest.BeforeItRuns)
 	var call error
 	child := func(ctx workflow.Context) error {
+		handler := func(workflow.Context) error { return errors.New("nobody has asked for it") }
+		if err := workflow.SetUpdateHandler(ctx, "other", handler); err != nil {
+			return err
+		}
 		err := inShop(ctx, func(ctx workflow.Context, shop *toolset.Toolset) error {
 			_, call = add(ctx, shop, "pear")
+			if !workflow.AllHandlersFinished(ctx) {
+				return errors.New("the update that wakes the workflow shows")
+			}
 			return call
 		})
 		if !failure.IsDedicatedWorker(err) {

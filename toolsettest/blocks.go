@@ -66,7 +66,7 @@ func (b *block) info(ctx context.Context, k *Kit, args []reflect.Value) (any, er
 		// The activity's context has ended with the activity.
 		result, err := s.operations[info.ActivityType.Name].call(context.WithoutCancel(ctx), args)
 		k.complete(info, result, err)
-		k.wake(info.WorkflowExecution.ID)
+		k.wake(info.WorkflowExecution)
 	})
 	return nil, activity.ErrResultPending
 }

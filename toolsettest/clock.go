@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/workflow"
 	"google.golang.org/grpc"
 
 	"github.com/mcpsession/mcpsession/internal/hostless"
@@ -29,16 +31,52 @@ func (k *Kit) complete(info activity.Info, result any, err error) {
 	}
 }
 
-// wake gives a workflow the task that lets it see what was completed before. The
-// environment gives one to the main workflow only, whosever the activity is; an update
-// that nobody handles is refused, without a trace, after such a task.
-func (k *Kit) wake(workflowID string) {
-	k.after(0, func() {
-		if k.hasBegun(workflowID) {
-			// Its error is that the workflow is over.
-			_ = k.env.UpdateWorkflowByID(workflowID, "toolsettest: wake", rand.Text(), ignored{})
-		}
-	})
+// childRun is how the run IDs of children end in the environment.
+const childRun = "_RunID"
+
+// wake gives a child the task that lets it see what was completed before: the
+// environment gives one to the main workflow only, whosever the activity is. An update
+// that nobody handles is refused, without a trace, in such a task. There is one at a
+// time: a run that ends by the first would leave a goroutine of the second behind.
+func (k *Kit) wake(run workflow.Execution) {
+	if !strings.HasSuffix(run.RunID, childRun) {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, waking := k.waking[run]
+	k.waking[run] = waking // once more, if it is under way
+	if !waking {
+		k.after(0, func() {
+			w := &woken{k, run}
+			if !k.hasBegun(run.ID) || k.env.UpdateWorkflowByID(run.ID, "toolsettest: wake", rand.Text(), w) != nil {
+				w.forget() // the run is over
+			}
+		})
+	}
+}
+
+// A woken is told when the update has come.
+type woken struct {
+	kit *Kit
+	run workflow.Execution
+}
+
+func (w *woken) Accept()             {}
+func (w *woken) Complete(any, error) {}
+func (w *woken) Reject(error) {
+	if again := w.forget(); again {
+		w.kit.wake(w.run)
+	}
+}
+
+// forget ends the wake, and reports whether another was asked for meanwhile.
+func (w *woken) forget() (again bool) {
+	w.kit.mu.Lock()
+	defer w.kit.mu.Unlock()
+	again = w.kit.waking[w.run]
+	delete(w.kit.waking, w.run)
+	return again
 }
 
 // hasBegun reports whether a workflow has begun. One that waits to be retried has not,
@@ -52,13 +90,6 @@ func (k *Kit) hasBegun(workflowID string) (begun bool) {
 	_, _ = k.env.QueryWorkflowByID(workflowID, client.QueryTypeStackTrace)
 	return true
 }
-
-// ignored are the callbacks of an update whose outcome says nothing.
-type ignored struct{}
-
-func (ignored) Accept()             {}
-func (ignored) Reject(error)        {}
-func (ignored) Complete(any, error) {}
 
 // withClient gives the activity of ctx a Temporal client that the engine can use.
 func (k *Kit) withClient(ctx context.Context) context.Context {

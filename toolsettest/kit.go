@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/mcpsession/mcpsession/queue"
 	"github.com/mcpsession/mcpsession/session"
@@ -56,7 +57,8 @@ type Kit struct {
 	sessions  []*held
 	calls     []*record
 	faults    []plan
-	mayBeOpen bool // at the end of the test
+	mayBeOpen bool                        // at the end of the test
+	waking    map[workflow.Execution]bool // and whether once more
 }
 
 // A server is a [Server] of the kit, and how often it was opened.
@@ -73,7 +75,7 @@ type server struct {
 // sense ends the test at once, with an error that names it.
 func New(t testing.TB, env *testsuite.TestWorkflowEnvironment, servers ...Server) *Kit {
 	t.Helper()
-	k := &Kit{t: t, env: env, servers: make(map[string]*server), blocks: make(map[string]*block)}
+	k := &Kit{t: t, env: env, servers: make(map[string]*server), blocks: make(map[string]*block), waking: make(map[workflow.Execution]bool)}
 	if err := k.init(servers); err != nil {
 		t.Fatalf("toolsettest: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,12 +25,14 @@ import (
 // the workflow says, and what else a server can have.
 func counters(name string) toolsettest.Server {
 	return toolsettest.Server{Name: name, MCP: func(argument transport.Argument) *mcp.Server {
-		var n int
+		var begin int64
 		if len(argument) > 0 {
-			if err := argument.Decode(&n); err != nil {
+			if err := argument.Decode(&begin); err != nil {
 				return nil
 			}
 		}
+		var n atomic.Int64
+		n.Store(begin)
 		server := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, &mcp.ServerOptions{
 			Instructions: "count",
 			CompletionHandler: func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
@@ -37,20 +40,19 @@ func counters(name string) toolsettest.Server {
 			},
 		})
 		type by struct {
-			By int `json:"by"`
+			By int64 `json:"by"`
 		}
 		type total struct {
-			Total int `json:"total"`
+			Total int64 `json:"total"`
 		}
 		mcp.AddTool(server, &mcp.Tool{Name: "count"}, func(_ context.Context, _ *mcp.CallToolRequest, in by) (*mcp.CallToolResult, total, error) {
-			n += in.By
-			return nil, total{n}, nil
+			return nil, total{n.Add(in.By)}, nil
 		})
 		server.AddPrompt(&mcp.Prompt{Name: "ask"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			return &mcp.GetPromptResult{Description: fmt.Sprint(n)}, nil
+			return &mcp.GetPromptResult{Description: fmt.Sprint(n.Load())}, nil
 		})
 		server.AddResource(&mcp.Resource{Name: "n", URI: "count:n"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "count:n", Text: fmt.Sprint(n)}}}, nil
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "count:n", Text: fmt.Sprint(n.Load())}}}, nil
 		})
 		server.AddResourceTemplate(&mcp.ResourceTemplate{Name: "t", URITemplate: "count:{x}"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 			return nil, errors.New("no such counter")

@@ -1,6 +1,8 @@
 package toolsettest_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -117,6 +119,32 @@ func TestLossAtATime(t *testing.T) {
 	}
 	if !failure.IsDedicatedWorker(err) {
 		t.Errorf("the block ended with %v", err)
+	}
+}
+
+// A loss at a time while a tool runs, which takes real time: its context is cancelled,
+// and it is unknown whether it has done its work.
+func TestLossWhileAToolRuns(t *testing.T) {
+	t.Parallel()
+	env := newEnvironment()
+	k := toolsettest.New(t, env, toolsettest.Server{Name: "shop", Tools: map[string]toolsettest.Tool{
+		"add": func(ctx context.Context, _ json.RawMessage) (any, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+	}})
+	k.LoseAt("shop", time.Hour, failure.ReasonServerGone)
+	err := run(t, env, func(ctx workflow.Context) error {
+		return inShop(ctx, func(ctx workflow.Context, shop *toolset.Toolset) error {
+			if err := workflow.Sleep(ctx, time.Hour-500*time.Millisecond); err != nil {
+				return err
+			}
+			_, err := add(ctx, shop, "pear")
+			return err
+		})
+	})
+	if d, ok := failure.DedicatedWorker(err); !ok || d.Reason != failure.ReasonServerGone || d.ToolRan != failure.RanUnknown {
+		t.Errorf("got %v", err)
 	}
 }
 

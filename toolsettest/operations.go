@@ -86,8 +86,9 @@ func parts(input reflect.Value) queue.Operation {
 	return queue.Operation{}
 }
 
-// runInSession makes an attempt of an operation in a session, and reports its outcome
-// before the session's end if that has come with it.
+// runInSession makes an attempt of an operation in a session, and returns its outcome.
+// When the session has ended, that is told after it: what the operation says of a loss
+// is more, since it knows whether the tool ran.
 func (o *operation) runInSession(ctx context.Context, call func(context.Context) (any, error)) (any, error) {
 	s := o.session
 	s.attempts.begin()
@@ -96,28 +97,22 @@ func (o *operation) runInSession(ctx context.Context, call func(context.Context)
 	o.note(err)
 	result, err, delay := o.outcome(result, err)
 	if f := o.losesAfter(); f != nil && err == nil {
-		s.mu.Lock()
-		s.late = true
-		s.mu.Unlock()
 		s.lose(f.reason, f.message())
-		s.move(-1)
-		s.attempts.end()
+		s.awaitEnd()
 		return result, nil
 	}
-	silent, late := s.untold()
 	switch {
-	case silent, late && o.closes():
-		return nil, s.awaitEnd()
-	case late:
 	case s.ended():
-		o.complete(result, err)
-		return nil, s.awaitEnd()
+		if s.awaitEnd(); s.isSilent() || o.closes() && s.isLost() {
+			return nil, activity.ErrResultPending // the session's end says it
+		}
+		return result, err
 	case delay > 0:
+		s.attempts.end()
 		o.kit.after(delay, func() {
 			s.move(-1)
 			o.complete(result, err)
 		})
-		s.attempts.end()
 		return nil, activity.ErrResultPending
 	}
 	s.move(-1)
@@ -125,18 +120,17 @@ func (o *operation) runInSession(ctx context.Context, call func(context.Context)
 	return result, err
 }
 
-// awaitEnd ends an attempt whose outcome was reported, or will never be, when the end
-// of its session was. The clock stands until then.
-func (s *held) awaitEnd() error {
+// awaitEnd ends an attempt in a session that has ended, when it is settled at which time
+// of the clock that is told. The clock stands until then.
+func (s *held) awaitEnd() {
 	s.move(-1)
 	s.attempts.end()
 	<-s.finished
-	return activity.ErrResultPending
 }
 
 func (o *operation) complete(result any, err error) {
 	o.kit.complete(o.info, result, err)
-	o.kit.wake(o.info.WorkflowExecution.ID)
+	o.kit.wake(o.info.WorkflowExecution)
 }
 
 // losesAfter returns the loss that is planned for when the result is there.

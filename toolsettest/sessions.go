@@ -43,14 +43,15 @@ type held struct {
 	engine     hostless.Session
 	operations functions
 	told       Session
-	finished   chan struct{} // closed once the end was reported, or is about to be at a time of the workflow's clock
+	finished   chan struct{} // closed once the end was told, or is about to be at a time of the workflow's clock
 
 	mu       sync.Mutex
+	wire     *wire
 	busy     int // operations that have come and have not been answered
 	moves    int // of busy, by which a timer knows that it is old
 	attempts attempts
 	silent   bool // the host is lost: nothing is reported any more
-	late     bool // the session's end is reported after the result of the call before it
+	atOnce   bool // the end is told at once, and not after what is under way
 }
 
 // registerSessions registers the activities of a server's sessions.
@@ -144,16 +145,27 @@ func (s *held) lose(reason failure.Reason, message string) {
 		s.mu.Unlock()
 	}
 	s.engine.Lose(reason, message)
+	if reason == failure.ReasonServerGone {
+		s.mu.Lock()
+		w := s.wire
+		s.mu.Unlock()
+		w.breakOff()
+	}
 }
 
 // loseNow ends the session from the environment's loop, and returns when that is done,
 // so that no time passes meanwhile. What is under way holds the clock by itself, and
 // may need the loop to end.
 func (s *held) loseNow(reason failure.Reason, message string) {
-	s.lose(reason, message)
-	if !s.attempts.any() {
-		<-s.finished
+	if s.attempts.any() {
+		s.lose(reason, message)
+		return
 	}
+	s.mu.Lock()
+	s.atOnce = true
+	s.mu.Unlock()
+	s.lose(reason, message)
+	<-s.finished
 }
 
 func (s *held) ended() bool {
@@ -165,15 +177,20 @@ func (s *held) ended() bool {
 	}
 }
 
-// untold returns whether and why the end of the session is not told at once.
-func (s *held) untold() (silent, late bool) {
+func (s *held) isSilent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.silent, s.late
+	return s.silent
 }
 
-// finish reports the end of the session activity, after the operations that were
-// under way: a result that came before counts.
+// isLost reports, of a session whose end is settled, whether that is a loss.
+func (s *held) isLost() bool {
+	s.kit.mu.Lock()
+	defer s.kit.mu.Unlock()
+	return s.told.Lost != nil
+}
+
+// finish tells the end of the session activity.
 func (s *held) finish() {
 	defer close(s.finished)
 	err := s.engine.Wait()
@@ -183,19 +200,25 @@ func (s *held) finish() {
 	s.kit.mu.Unlock()
 	report := func() {
 		s.kit.complete(s.info, nil, err)
-		s.kit.wake(s.info.WorkflowExecution.ID)
+		s.kit.wake(s.info.WorkflowExecution)
 	}
-	switch silent, late := s.untold(); {
+	s.mu.Lock()
+	silent, atOnce := s.silent, s.atOnce
+	s.mu.Unlock()
+	switch {
 	case silent:
 		s.reportHostLost(heartbeat.Opened)
-	case late:
-		// The clock moves once nothing is under way: the result was delivered, and what
-		// the workflow called next was refused.
-		s.kit.after(time.Millisecond, report)
-	default:
+	case atOnce:
 		report()
+	default:
+		s.kit.after(afterwards, report)
 	}
 }
+
+// afterwards is when on the workflow's clock the end of a session is told that operations
+// have met: the workflow has then what they came to, and what it called next. The clock
+// stands while they are under way, or goes as a real one.
+const afterwards = time.Second
 
 // reportHostLost lets the session activity time out, as a server does that gets no
 // heartbeat any more.
@@ -203,7 +226,7 @@ func (s *held) reportHostLost(left heartbeat.Marker) {
 	author := heartbeat.Author{Attempt: s.info.Attempt, Host: Host, At: s.kit.env.Now()}
 	s.kit.after(s.info.HeartbeatTimeout, func() {
 		s.kit.complete(s.info, nil, temporal.NewHeartbeatTimeoutError(left, author))
-		s.kit.wake(s.info.WorkflowExecution.ID)
+		s.kit.wake(s.info.WorkflowExecution)
 	})
 }
 

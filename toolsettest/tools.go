@@ -13,7 +13,8 @@ import (
 // A Tool is what a tool of a [Server] does. The arguments are the JSON object that the
 // workflow passed. A result that is an *mcp.CallToolResult is returned as it is, a
 // string as its text, nil as an empty result, and everything else as structured
-// content, with its JSON as the text. An error is a result with IsError set.
+// content, with its JSON as the text. An error is a result with IsError set. Calls that
+// are pending at once run at once.
 type Tool func(ctx context.Context, arguments json.RawMessage) (any, error)
 
 // newServer returns the MCP server of a session.

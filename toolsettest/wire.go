@@ -19,16 +19,29 @@ import (
 // has planned that.
 func (sv *server) connectSession(s *held, refusal *OpenFault) transport.Connector {
 	return func(ctx context.Context, argument transport.Argument) (mcp.Transport, error) {
-		return sv.connect(ctx, argument, refusal)
+		t, err := sv.connect(ctx, argument, refusal)
+		if err != nil {
+			return nil, err
+		}
+		t.connected = func(w *wire) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.wire = w
+		}
+		return t, nil
 	}
 }
 
 // connectStateless is the connector of connections for stateless calls.
 func (sv *server) connectStateless(ctx context.Context, argument transport.Argument) (mcp.Transport, error) {
-	return sv.connect(ctx, argument, sv.nextOpening())
+	t, err := sv.connect(ctx, argument, sv.nextOpening())
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
-func (sv *server) connect(ctx context.Context, argument transport.Argument, refusal *OpenFault) (mcp.Transport, error) {
+func (sv *server) connect(ctx context.Context, argument transport.Argument, refusal *OpenFault) (*link, error) {
 	if refusal != nil {
 		return nil, refusal.fault()
 	}
@@ -40,20 +53,24 @@ func (sv *server) connect(ctx context.Context, argument transport.Argument, refu
 	if !ok {
 		return nil, errors.New("toolsettest: the in-memory transport is not watched")
 	}
-	return link{watched}, nil
+	return &link{Watched: watched, connected: func(*wire) {}}, nil
 }
 
 // A link is the transport of one connection to a server: the place where calls are
 // seen, and where what the test has planned happens to them.
-type link struct{ transport.Watched }
+type link struct {
+	transport.Watched
+	connected func(*wire)
+}
 
 // Connect implements [mcp.Transport].
-func (l link) Connect(ctx context.Context) (mcp.Connection, error) {
+func (l *link) Connect(ctx context.Context) (mcp.Connection, error) {
 	inner, err := l.Watched.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	w := &wire{Connection: inner, calls: make(map[jsonrpc.ID]*record), arrived: make(chan struct{}, 1)}
+	l.connected(w)
 	go w.pump()
 	return w, nil
 }
@@ -203,19 +220,26 @@ func (w *wire) answer(id jsonrpc.ID, result *mcp.CallToolResult, fault *jsonrpc.
 }
 
 // lose loses what holds the connection: a session, or the host of a stateless call.
-// When its server is gone, the connection breaks.
+// When its server is gone, the connection breaks, of which the error tells.
 func (w *wire) lose(r *record) error {
 	f, o := r.fault, r.operation
-	if o.session != nil {
+	switch {
+	case o.session != nil:
 		o.session.lose(f.reason, f.message())
-	} else if f.reason == failure.ReasonHostLost {
+		if f.reason != failure.ReasonServerGone {
+			return nil
+		}
+	case f.reason == failure.ReasonHostLost:
 		o.kit.mu.Lock()
 		o.lost = true
 		o.kit.mu.Unlock()
 	}
-	if o.session != nil && f.reason != failure.ReasonServerGone {
-		return nil
-	}
+	w.breakOff()
+	return fmt.Errorf("%s: %w", f.message(), mcp.ErrConnectionClosed)
+}
+
+// breakOff makes the connection one whose server is gone.
+func (w *wire) breakOff() {
 	w.mu.Lock()
 	w.cut = true
 	w.mu.Unlock()
@@ -223,5 +247,4 @@ func (w *wire) lose(r *record) error {
 	case w.arrived <- struct{}{}:
 	default:
 	}
-	return fmt.Errorf("%s: %w", f.message(), mcp.ErrConnectionClosed)
 }

@@ -1,0 +1,65 @@
+// Package toolsettest tests workflows that use MCP servers, with no Temporal server, no
+// worker and no network. It is for tests: it adds the servers to a
+// [testsuite.TestWorkflowEnvironment] of the Temporal SDK, in which timers take no time.
+//
+//	func TestOrder(t *testing.T) {
+//		var suite testsuite.WorkflowTestSuite
+//		env := suite.NewTestWorkflowEnvironment()
+//		kit := toolsettest.New(t, env, toolsettest.Server{Name: "shop", Tools: map[string]toolsettest.Tool{
+//			"add": func(ctx context.Context, arguments json.RawMessage) (any, error) { return "1 item", nil },
+//			"buy": func(ctx context.Context, arguments json.RawMessage) (any, error) { return "thank you", nil },
+//		}})
+//		kit.OnCall("shop", "buy", 1).Lose(failure.ReasonServerGone, toolsettest.BeforeItRuns)
+//
+//		env.ExecuteWorkflow(Order, "a pear")
+//
+//		if err := env.GetWorkflowError(); err != nil {
+//			t.Error(err)
+//		}
+//		kit.ExpectCalls( // Order begins again when its session is lost
+//			toolsettest.Call{Session: 1, Tool: "add", Arguments: []byte(`{"item":"a pear"}`)},
+//			toolsettest.Call{Session: 1, Tool: "buy"},
+//			toolsettest.Call{Session: 2, Tool: "add"},
+//			toolsettest.Call{Session: 2, Tool: "buy"},
+//		)
+//	}
+//
+// For more than functions, [Server] takes a real *mcp.Server, with schemas, prompts,
+// resources and state of each session. Blocks, several of them at once, of several
+// servers, in child workflows, and stateless calls work as they are written.
+//
+// # What a test can plan
+//
+//   - [Kit.OnCall]: the n-th call of a tool is slow, refused, answered by an error, or its
+//     session is lost, before the tool runs, with the answer, or after it.
+//   - [Kit.OnOpen]: an attempt to open the server fails.
+//   - [Kit.LoseAt]: the open sessions of a server are lost at a time.
+//   - Server.IdleTimeout, and the timeout of the session itself, pass on the workflow's
+//     clock.
+//
+// What was planned and did not happen fails the test, and so does a session that is open
+// when the test ends; see [Kit.AllowOpen]. [Kit.Calls], [Kit.ExpectCalls] and
+// [Kit.Sessions] say what happened.
+//
+// # What is real, and what is not
+//
+// Calls reach the servers by the MCP SDK's in-memory transport, through the engine that a
+// worker has: results, the ledger, what is sent again and what is not, and the failures
+// are the same. An attempt to open that fails is tried again, as on a worker. There is no
+// host, and so there are no heartbeats and markers, no task queue, no payload limit, and
+// no retry of an activity whose answer was lost; each of these is tested in the library's
+// own tests. Of the environment:
+//
+//   - A tool that takes time takes real time, during which the workflow's clock stands, or
+//     goes no faster than a real one. Use [CallFault.Slow].
+//   - A retry policy's pauses do not grow unless it sets MaximumInterval, and it has ten
+//     attempts at most unless it sets MaximumAttempts.
+//   - The main workflow is not run again when it continues as new or is retried; a child
+//     is.
+//   - A session that an *mcp.Server ends by itself ends in real time: the clock may be
+//     ahead. Use [CallFault.Lose] or [Kit.LoseAt] where that matters.
+//   - Besides what it completes later, the kit sends the workflow updates that nobody
+//     handles and no code of the workflow sees; they are how a child is woken.
+//   - Slow calls do not count for each other's time: there is no MaxConcurrentCalls, and
+//     what comes of them is not retried.
+package toolsettest
