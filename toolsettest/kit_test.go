@@ -200,8 +200,7 @@ func TestContinueAsNew(t *testing.T) {
 	t.Parallel()
 	env := newEnvironment()
 	k := toolsettest.New(t, env, counters("n"))
-	var child func(ctx workflow.Context, left int) (int, error)
-	child = func(ctx workflow.Context, left int) (n int, err error) {
+	child := func(ctx workflow.Context, left int) (n int, err error) {
 		err = toolset.With(ctx, toolset.Options{Server: "n"}, func(ctx workflow.Context, ts *toolset.Toolset) (err error) {
 			n, err = count(ctx, ts, 1)
 			return err

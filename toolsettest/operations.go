@@ -66,7 +66,7 @@ func (sv *server) wrapStateless(a any) any {
 		if o.lost {
 			return nil, temporal.NewHeartbeatTimeoutError()
 		}
-		result, err, delay := o.outcome(result, err)
+		result, delay, err := o.outcome(result, err)
 		if delay == 0 {
 			return result, err
 		}
@@ -95,7 +95,7 @@ func (o *operation) runInSession(ctx context.Context, call func(context.Context)
 	s.move(1)
 	result, err := call(context.WithValue(ctx, operationKey{}, o))
 	o.note(err)
-	result, err, delay := o.outcome(result, err)
+	result, delay, err := o.outcome(result, err)
 	if f := o.losesAfter(); f != nil && err == nil {
 		s.lose(f.reason, f.message())
 		s.awaitEnd()
@@ -150,26 +150,26 @@ func (o *operation) closes() bool {
 
 // outcome returns what the attempt comes to, and after which time on the workflow's
 // clock, as the test has planned.
-func (o *operation) outcome(result any, err error) (any, error, time.Duration) {
+func (o *operation) outcome(result any, err error) (any, time.Duration, error) {
 	o.kit.mu.Lock()
 	f := o.after
 	o.kit.mu.Unlock()
 	switch {
 	case f == nil || err != nil:
-		return result, err, 0
+		return result, 0, err
 	case f.effect == tooLarge:
 		const limit = 2 << 20 // of a Temporal payload
 		err = failure.NewResultTooLarge(failure.SizeDetails{Server: o.server.Name, Tool: f.called, Size: limit + 1, Limit: limit})
 		o.note(err)
-		return nil, err, 0
+		return nil, 0, err
 	case f.effect == slow && o.op.Timeout > 0 && f.delay >= o.op.Timeout:
 		err = o.timedOut(f.called)
 		o.note(err)
-		return nil, err, o.op.Timeout
+		return nil, o.op.Timeout, err
 	case f.effect == slow:
-		return result, nil, f.delay
+		return result, f.delay, nil
 	}
-	return result, err, 0
+	return result, 0, nil
 }
 
 // timedOut is the failure of a call that was not answered in time, as the engine has
