@@ -58,8 +58,13 @@
 //     is.
 //   - A session that an *mcp.Server ends by itself ends in real time: the clock may be
 //     ahead. Use [CallFault.Lose] or [Kit.LoseAt] where that matters.
-//   - Besides what it completes later, the kit sends the workflow updates that nobody
-//     handles and no code of the workflow sees; they are how a child is woken.
+//   - A call that meets the end of its session is told so at once, and what waits for the
+//     session's end by itself, a second later on the workflow's clock.
+//   - A child is woken by an update that nobody handles and no code of the workflow sees. If
+//     it is the child's last task, the environment leaves a goroutine behind, as it does for
+//     a child that is retried: tell goleak, if you use it.
+//   - A block that is cancelled in the very moment in which its session opens may be taken
+//     for one that was not closed.
 //   - Slow calls do not count for each other's time: there is no MaxConcurrentCalls, and
 //     what comes of them is not retried.
 package toolsettest

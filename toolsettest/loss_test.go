@@ -95,6 +95,29 @@ func TestLossInACall(t *testing.T) {
 	}
 }
 
+// A loss after the last call is told by the block's end.
+func TestLossBeforeClose(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []failure.Reason{failure.ReasonServerGone, failure.ReasonHostLost} {
+		t.Run(string(reason), func(t *testing.T) {
+			t.Parallel()
+			env := newEnvironment()
+			k := toolsettest.New(t, env, shop())
+			k.OnCall("shop", "", 1).Lose(reason, toolsettest.AfterAnswer)
+			var text string
+			err := run(t, env, func(ctx workflow.Context) error {
+				return inShop(ctx, func(ctx workflow.Context, shop *toolset.Toolset) (err error) {
+					text, err = add(ctx, shop, "pear")
+					return err
+				})
+			})
+			if d, ok := failure.DedicatedWorker(err); !ok || d.Reason != reason || text != "1 items" {
+				t.Errorf("got %q, %v", text, err)
+			}
+		})
+	}
+}
+
 // A block that waits for something else hears of a loss when it happens.
 func TestLossAtATime(t *testing.T) {
 	t.Parallel()
