@@ -34,6 +34,7 @@ const (
 type attempt struct {
 	host   *host
 	server *Server
+	warm   *warmUse
 	input  queue.SessionInput
 	client client.Client
 	info   activity.Info
@@ -50,7 +51,10 @@ type attempt struct {
 // sessionActivity returns the session activity of one server.
 func (h *host) sessionActivity(server *Server) func(context.Context, queue.SessionInput) error {
 	return func(ctx context.Context, input queue.SessionInput) error {
-		a := &attempt{host: h, server: server, input: input, client: activity.GetClient(ctx), info: activity.GetInfo(ctx), logger: activity.GetLogger(ctx)}
+		a := &attempt{
+			host: h, server: server, warm: h.warm[server], input: input,
+			client: activity.GetClient(ctx), info: activity.GetInfo(ctx), logger: activity.GetLogger(ctx),
+		}
 		if err := a.checkInput(); err != nil {
 			return a.openFailure(failure.ReasonBadInput, err)
 		}
@@ -58,6 +62,9 @@ func (h *host) sessionActivity(server *Server) func(context.Context, queue.Sessi
 			// Not an attempt that failed: a poll that was under way when the worker
 			// began to stop. Each such poll takes one task, and toolset.Open goes on.
 			return a.report(ctx, a.openFailure(failure.ReasonWorkerStopped, errWorkerStopping))
+		}
+		if h.options == nil {
+			a.warm.stopWith(activity.GetWorkerStopChannel(ctx))
 		}
 		err := a.runSafely(ctx)
 		if err == nil && !isClosed(h.stopping) {

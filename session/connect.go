@@ -78,8 +78,19 @@ type connection struct {
 	*mcp.ClientSession
 }
 
-// connect opens the MCP session. It holds nothing when it returns an error.
-func (o *opener) connect(ctx context.Context, c carrier) (_ *connection, err error) {
+// connect returns an open MCP session that nobody had before: one that was started
+// before it was wanted, where the server keeps such, or else one on the carrier. It
+// holds nothing when it returns an error.
+func (o *opener) connect(ctx context.Context, c carrier) (*connection, error) {
+	if conn, err, taken := o.warm.connect(ctx, o, c); taken {
+		return conn, err
+	}
+	return o.connectCold(ctx, c)
+}
+
+// connectCold opens the MCP session on the carrier. It holds nothing when it returns
+// an error.
+func (o *opener) connectCold(ctx context.Context, c carrier) (_ *connection, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.server.ConnectTimeout, errConnectTimeout)
 	defer cancel()
 	ctx, send := transport.TrackSend(ctx)

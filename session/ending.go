@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"fmt"
 
 	"go.temporal.io/sdk/temporal"
@@ -89,12 +88,10 @@ func (a *attempt) refused(verdict heartbeat.Verdict, past heartbeat.Past) error 
 
 // opener is what the attempt opens its session by.
 func (a *attempt) opener() *opener {
-	return &opener{
-		server: a.server, argument: a.input.Argument, what: "session", logger: a.logger,
-		version:      cmp.Or(a.server.ProtocolVersion, DefaultProtocolVersion),
-		stateful:     !a.server.AllowSessionless,
-		toolsChanged: func() { a.block.toolsChanged.Store(true) },
-	}
+	o := sessionOpener(a.server, a.input.Argument, a.logger)
+	o.toolsChanged = func() { a.block.toolsChanged.Store(true) }
+	o.warm = a.warm
+	return o
 }
 
 // openFailure is the end of an attempt that can't open, and that no other attempt

@@ -21,9 +21,12 @@ type host struct {
 
 	*gate     // of session activities
 	stateless []*stateless
+	warm      map[*Server]*warmUse
 }
 
-func newHost(options *worker.Options) *host { return &host{options: options, gate: newGate()} }
+func newHost(options *worker.Options) *host {
+	return &host{options: options, gate: newGate(), warm: make(map[*Server]*warmUse)}
+}
 
 // A registry is what activities are registered with: a worker, or what a plugin has
 // of it.
@@ -33,14 +36,22 @@ type registry interface {
 
 // serve registers the activities of a server.
 func (h *host) serve(registry registry, server *Server) {
+	h.warm[server] = newWarmUse(processWarmPools, server)
 	registry.RegisterActivityWithOptions(h.sessionActivity(server), activity.RegisterOptions{Name: queue.SessionActivity(server.Name)})
 	s := newStateless(h, server)
 	s.register(registry)
 	h.stateless = append(h.stateless, s)
 }
 
+// prewarm begins to start the sessions that are to be warm, and returns at once.
+func (h *host) prewarm() {
+	for _, warm := range h.warm {
+		warm.prewarm()
+	}
+}
+
 // stop ends everything that the worker has under way, and returns when it has
-// ended. Sessions are given as long as drain to end by themselves; a stateless call
+// ended. Nothing new is opened meanwhile, so warm sessions end at once. Sessions are given as long as drain to end by themselves; a stateless call
 // is an activity like any other, so that the worker's own time for those is its
 // least.
 func (h *host) stop(drain time.Duration) {
@@ -48,6 +59,9 @@ func (h *host) stop(drain time.Duration) {
 	ended.Go(func() { h.shutdown(drain) })
 	for _, s := range h.stateless {
 		ended.Go(func() { s.stop(max(drain, h.options.WorkerStopTimeout)) })
+	}
+	for _, warm := range h.warm {
+		ended.Go(warm.stop)
 	}
 	ended.Wait()
 }

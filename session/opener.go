@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,25 @@ type opener struct {
 	what         string // what is opened, for error texts
 	logger       log.Logger
 	toolsChanged func() // may be nil
+	warm         *warmUse
+}
+
+// sessionOpener is what sessions of a server are opened by.
+func sessionOpener(server *Server, argument json.RawMessage, logger log.Logger) *opener {
+	return &opener{
+		server: server, argument: argument, what: "session", logger: logger,
+		version:  cmp.Or(server.ProtocolVersion, DefaultProtocolVersion),
+		stateful: !server.AllowSessionless,
+	}
+}
+
+// open opens a connection, from the connector on.
+func (o *opener) open(ctx context.Context) (*connection, error) {
+	carrier, err := o.connector(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return o.connect(ctx, carrier)
 }
 
 // connector runs the user's connector. One that panics fails this attempt and

@@ -69,18 +69,26 @@ func (p *Plugin) ConfigureWorker(_ context.Context, options worker.PluginConfigu
 	return nil
 }
 
-// StartWorker registers the activities and starts the worker.
+// StartWorker registers the activities and starts the worker, and then begins to
+// start the sessions that are to be warm, for which it does not wait.
 func (p *Plugin) StartWorker(ctx context.Context, options worker.PluginStartWorkerOptions,
 	next func(context.Context, worker.PluginStartWorkerOptions) error) error {
-	if h := p.host(options.WorkerInstanceKey); h != nil {
+	h := p.host(options.WorkerInstanceKey)
+	if h != nil {
 		for _, s := range p.servers {
 			h.serve(options.WorkerRegistry, s)
 		}
 	}
-	return next(ctx, options)
+	if err := next(ctx, options); err != nil {
+		return err
+	}
+	if h != nil {
+		h.prewarm()
+	}
+	return nil
 }
 
-// StopWorker ends the worker's sessions and stateless calls, and returns when each
+// StopWorker ends the worker's sessions, stateless calls and warm sessions, and returns when each
 // has closed its server and reported its end, whatever the worker's WorkerStopTimeout
 // is. Then it stops the worker.
 func (p *Plugin) StopWorker(ctx context.Context, options worker.PluginStopWorkerOptions,

@@ -228,6 +228,14 @@ func (p *pool) lend(m *member) *lease {
 	return l
 }
 
+// shares reports whether the connection that came last could be shared, or none has
+// come yet.
+func (p *pool) shares() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.legacy
+}
+
 // shareable reports whether no request on a connection can see what another has
 // left: the server has agreed to a version of MCP that has no sessions.
 func (c *connection) shareable() bool {

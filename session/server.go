@@ -65,6 +65,45 @@ type Server struct {
 	// and their CallTimeout begins with it. Zero is no limit.
 	MaxConcurrentCalls int
 
+	// Warm is how many sessions are started and through their MCP handshake before
+	// anybody wants them, so that a block opens without waiting for the start of its
+	// server. Zero is none. It is for servers that are run by [transport.Command] or
+	// [transport.CommandWithOptions]; with any other transport, and one that wraps
+	// theirs without being [transport.Specified], it does nothing, and the worker's log
+	// says so once.
+	//
+	// Each is handed out once, to one block, if it answers a ping then, and is never
+	// taken back. Another is started in the background; so is one for each that exits
+	// while it waits, after a pause that grows if that, or a failed start, goes on.
+	// Where none is ready a block waits for the first that is, of those that are being
+	// started and one of its own: never longer than without Warm, but for the second
+	// that a ping may take.
+	//
+	// Sessions wait by specification: by what the connector's transport says that it
+	// would start ([transport.Specified]), with this ProtocolVersion, AllowSessionless,
+	// ConnectTimeout, and this same pointer as Client. All servers and workers of the
+	// process with the same specification share them, and the largest Warm counts.
+	// Arguments that make no difference to it share them, too; each other argument has
+	// its own from its first use on, for [MaxWarmSpecifications] at most and for
+	// [WarmIdleTimeout] without one.
+	//
+	// The connector runs at each opening as ever, and once more for each session that
+	// is started in the background, there under a context that is no activity's. When
+	// it comes to specify something else, because a secret was rotated say, those that
+	// wait are closed. One that specifies something else at each call has no use of
+	// Warm. With Warm, the handlers of Client get a context without what an activity's
+	// has, and may be called while a session waits; that its tool list changed
+	// meanwhile is told to the block that gets it.
+	//
+	// What it costs is the processes that wait. They end when the last worker that
+	// keeps them stops, before its Stop returns; with Register in place of the plugin
+	// they begin with the first open, and end soon after the worker stops.
+	Warm int
+
+	// WarmOnUse begins with the first open what otherwise begins with the worker's
+	// start: Warm sessions without an argument.
+	WarmOnUse bool
+
 	// IdleTimeout ends a session, as lost, when no operation of its block has come
 	// for that long. Zero is never.
 	IdleTimeout time.Duration
@@ -106,6 +145,10 @@ func (s *Server) validate() error {
 		return fault("MaxConcurrentCalls is %d; use zero for no limit", s.MaxConcurrentCalls)
 	case s.IdleTimeout < 0:
 		return fault("IdleTimeout is %v; use zero for none", s.IdleTimeout)
+	case s.Warm < 0:
+		return fault("Warm is %d; use zero for none", s.Warm)
+	case s.WarmOnUse && s.Warm == 0:
+		return fault("WarmOnUse is set and Warm is not; set how many sessions are to be warm")
 	case s.SharedConnections < 0:
 		return fault("SharedConnections is %d; use zero for one", s.SharedConnections)
 	//lint:ignore SA1019 users may set what the MCP SDK deprecates and still supports

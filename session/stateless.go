@@ -17,6 +17,7 @@ import (
 type stateless struct {
 	host   *host
 	server *Server
+	warm   *warmUse // nil when nothing is kept warm
 	pool   *pool
 	*gate  // of its calls
 }
@@ -24,8 +25,8 @@ type stateless struct {
 var errWorkerStopped = errors.New("the worker was stopped")
 
 func newStateless(h *host, server *Server) *stateless {
-	s := &stateless{host: h, server: server, gate: newGate()}
-	s.pool = newPool(func(ctx context.Context) (*connection, error) { return s.connect(ctx, nil) },
+	s := &stateless{host: h, server: server, warm: h.warm[server], gate: newGate()}
+	s.pool = newPool(s.connectShared,
 		*server.SharedIdleTimeout, server.SharedConnections, server.MaxConcurrentCalls)
 	return s
 }
@@ -101,6 +102,7 @@ func (c *statelessCall) operate(ctx context.Context, run func(context.Context) (
 	// for that.
 	defer c.leave()
 	if c.host.options == nil {
+		c.warm.stopWith(activity.GetWorkerStopChannel(ctx))
 		c.pool.closeWith(activity.GetWorkerStopChannel(ctx), errWorkerStopped)
 	}
 	value, err := run(ctx)
@@ -116,16 +118,22 @@ func (s *stateless) stop(grace time.Duration) {
 
 // connect opens a connection.
 func (s *stateless) connect(ctx context.Context, argument json.RawMessage) (*connection, error) {
-	o := s.opener(ctx, argument)
-	carrier, err := o.connector(ctx)
-	if err != nil {
-		return nil, err
+	return s.opener(ctx, argument).open(ctx)
+}
+
+// connectShared opens a connection for the pool. One that many calls share for long is
+// not worth a process that waits for the next; those that can't be shared are.
+func (s *stateless) connectShared(ctx context.Context) (*connection, error) {
+	o := s.opener(ctx, nil)
+	if s.pool.shares() {
+		o.warm = nil
 	}
-	return o.connect(ctx, carrier)
+	return o.open(ctx)
 }
 
 func (s *stateless) opener(ctx context.Context, argument json.RawMessage) *opener {
 	return &opener{
 		server: s.server, argument: argument, version: s.server.ProtocolVersion, what: "connection", logger: activity.GetLogger(ctx),
+		warm: s.warm,
 	}
 }

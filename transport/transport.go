@@ -19,6 +19,10 @@ import (
 // policy says, unless [Permanent] marks it as one that no retry mends.
 type Connector func(ctx context.Context, arg Argument) (mcp.Transport, error)
 
+// ReasonBadArgument is the reason of the [PermanentError] of a connector that can't do
+// with the workflow's argument, or without one.
+const ReasonBadArgument = "bad-argument"
+
 // An Argument is what a workflow passed in toolset.Options.Argument, as the JSON
 // that is recorded in its history. It is empty when the workflow passed none.
 // It is no place for a secret: look the secret up on the worker by it.
@@ -28,10 +32,10 @@ type Argument json.RawMessage
 // argument is an error: a connector that can do without one checks its length.
 func (a Argument) Decode(into any) error {
 	if len(a) == 0 {
-		return Permanent("bad-argument", errors.New("transport: the workflow passed no argument; set toolset.Options.Argument"))
+		return Permanent(ReasonBadArgument, errors.New("transport: the workflow passed no argument; set toolset.Options.Argument"))
 	}
 	if err := json.Unmarshal(a, into); err != nil {
-		return Permanent("bad-argument", fmt.Errorf("transport: decode the workflow's argument into %T: %w", into, err))
+		return Permanent(ReasonBadArgument, fmt.Errorf("transport: decode the workflow's argument into %T: %w", into, err))
 	}
 	return nil
 }
