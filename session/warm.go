@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -84,7 +83,7 @@ func (u *warmUse) prewarm() {
 }
 
 func (u *warmUse) prewarmSessions() {
-	o := sessionOpener(u.server, nil, log.NewStructuredLogger(slog.Default()))
+	o := sessionOpener(u.server, nil, log.NewStructuredLogger(u.in.log()))
 	c, err := o.connector(u.ctx)
 	u.in.mu.Lock()
 	defer u.in.mu.Unlock()
@@ -93,7 +92,7 @@ func (u *warmUse) prewarmSessions() {
 	case errors.As(err, &permanent) && permanent.Reason == transport.ReasonBadArgument:
 		// It takes an argument: its sessions are warm from the second on.
 	case err != nil:
-		slog.Warn("mcpsession: no session is started before it is wanted, since the connector fails without an argument; "+
+		u.in.log().Warn("mcpsession: no session is started before it is wanted, since the connector fails without an argument; "+
 			"it is begun with the first that opens", "server", u.server.Name, "error", scrubbed(err).Error())
 	default:
 		if source := u.source(o, c); source != nil {
@@ -140,7 +139,7 @@ func (u *warmUse) source(o *opener, c carrier) *warmSource {
 	if !ok {
 		if !u.useless {
 			u.useless = true
-			slog.Warn("mcpsession: Server.Warm has no effect, since its connector runs no command; "+
+			u.in.log().Warn("mcpsession: Server.Warm has no effect, since its connector runs no command; "+
 				"leave Warm out, or return what transport.Command does as it is", "server", u.server.Name, "transport", fmt.Sprintf("%T", c.transport))
 		}
 		return nil
@@ -148,7 +147,7 @@ func (u *warmUse) source(o *opener, c carrier) *warmSource {
 	s := u.find(warmSourceKey{string(o.argument), o.version, o.stateful})
 	s.recipe = *o
 	s.recipe.warm, s.recipe.toolsChanged = nil, nil
-	s.recipe.logger = log.NewStructuredLogger(slog.Default())
+	s.recipe.logger = log.NewStructuredLogger(u.in.log())
 	if s.pool == nil || s.pool.key != key {
 		s.leave()
 		s.pool = u.in.of(key)
@@ -205,7 +204,7 @@ func (s *warmSource) changed(p *warmPool) {
 	}
 	s.leave()
 	if s.changes++; s.changes == toldChanges {
-		slog.Warn("mcpsession: Server.Warm has no effect: its connector specifies another command, environment or logger at each call",
+		s.use.in.log().Warn("mcpsession: Server.Warm has no effect: its connector specifies another command, environment or logger at each call",
 			"server", s.use.server.Name)
 	}
 }

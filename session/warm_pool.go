@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -16,9 +17,14 @@ import (
 // warmPools are the warm pools of a process, one for each specification. One lock is
 // enough for all: nothing is waited for under it.
 type warmPools struct {
+	// logger is told what is of no one session; slog.Default when nil.
+	logger *slog.Logger
+
 	mu    sync.Mutex
 	pools map[warmKey]*warmPool
 }
+
+func (w *warmPools) log() *slog.Logger { return cmp.Or(w.logger, slog.Default()) }
 
 // processWarmPools are those that the workers of this process share.
 var processWarmPools = newWarmPools()
@@ -286,5 +292,5 @@ func (p *warmPool) log(level slog.Level, message string, attributes ...any) {
 	if len(p.users) > 0 {
 		attributes = append([]any{"server", p.users[0].use.server.Name}, attributes...)
 	}
-	slog.Log(context.Background(), level, message, attributes...)
+	p.in.log().Log(context.Background(), level, message, attributes...)
 }
