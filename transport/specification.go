@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash"
 	"os"
+	"slices"
 )
 
 // A Specified transport can tell whether another would start the same server. Of
@@ -50,7 +51,7 @@ func (c *command) Specification() Specification {
 	}
 	d.addList(c.args)
 	d.addList(c.env.entries())
-	d.addList(c.env.secrets)
+	d.addList(slices.Sorted(slices.Values(c.env.secrets)))
 	directory := c.options.Dir
 	if here, err := os.Getwd(); err == nil {
 		directory += "\x00" + here // it may be relative

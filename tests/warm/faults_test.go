@@ -1,0 +1,217 @@
+package warm
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/heartbeat"
+	"github.com/mcpsession/mcpsession/tests/fixture"
+	"github.com/mcpsession/mcpsession/toolset"
+)
+
+func contains(text, part string) bool { return strings.Contains(text, part) }
+
+// A process that is killed while it waits is handed out to nobody, and replaced.
+func TestKilledWhileItWaits(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.worker(b.warmed(1, b.serving()))
+	killed := b.awaitReady(1)[0]
+	b.signal(killed, syscall.SIGKILL)
+	next := b.awaitReady(2)[1]
+	if v := b.block(toolset.Options{}).result(); v.Pid != next || v.Count != "1" {
+		t.Errorf("the block saw %+v, want process %d", v, next)
+	}
+}
+
+// Processes that are stopped while they wait answer no ping: a block gets another in
+// their place, and they end, at the latest with the worker.
+func TestStoppedWhileItWaits(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	w := b.worker(b.warmed(3, b.serving()))
+	stopped := b.awaitReady(3)
+	for _, pid := range stopped {
+		b.signal(pid, syscall.SIGSTOP)
+	}
+	if v := b.block(toolset.Options{}).result(); slices.Contains(stopped, v.Pid) || v.Count != "1" {
+		t.Errorf("the block saw %+v; the processes %v are stopped", v, stopped)
+	}
+	b.eventually("the stopped processes are gone", func() bool {
+		return !slices.ContainsFunc(b.processes(), func(pid int) bool { return slices.Contains(stopped, pid) })
+	})
+	last := b.awaitReady(4)[3]
+	if slices.Contains(b.processes(), last) {
+		b.signal(last, syscall.SIGSTOP)
+	}
+	w.Stop()
+	b.wantNobody("when Stop returned")
+}
+
+// A block that loses its process does not give it back: the next blocks get others,
+// and as many wait as before (C12).
+func TestLostProcessIsNotGivenBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.worker(b.warmed(2, b.serving()))
+	b.awaitReady(2)
+	lost := begin(b, func(ctx workflow.Context) (reasons []failure.Reason, err error) {
+		for range 2 {
+			err := toolset.With(ctx, toolset.Options{Server: "server"}, func(ctx workflow.Context, ts *toolset.Toolset) error {
+				_, err := ts.CallTool(ctx, fixture.Exit, fixture.ExitArguments{Status: 9})
+				return err
+			})
+			details, _ := failure.DedicatedWorker(err)
+			reasons = append(reasons, details.Reason)
+		}
+		return reasons, nil
+	}).result()
+	if !slices.Equal(lost, []failure.Reason{failure.ReasonServerGone, failure.ReasonServerGone}) {
+		t.Errorf("the blocks were lost for %v", lost)
+	}
+	used := make(map[int]bool)
+	for range 10 {
+		v := b.block(toolset.Options{}).result()
+		if v.Count != "1" || used[v.Pid] {
+			t.Errorf("a block saw the count %s in process %d", v.Count, v.Pid)
+		}
+		used[v.Pid] = true
+	}
+	b.eventually("two wait", func() bool { return len(b.noted("ready")) == 14 && len(b.processes()) == 2 })
+}
+
+// A server that does not start is started again after pauses, and blocks open as they
+// do without warm sessions: they fail while it fails.
+func TestServerFailsToStart(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s := b.serving()
+	s.FailUntil = b.file("may start")
+	began := time.Now()
+	b.worker(b.warmed(1, s))
+	b.eventually("it was started three times", func() bool { return len(b.noted("start")) >= 3 })
+	if d := time.Since(began); d < 3*time.Second {
+		t.Errorf("three starts took %v, want pauses of 1 s and 2 s", d)
+	}
+	failed := begin(b, func(ctx workflow.Context) (bool, error) {
+		_, err := look(ctx, toolset.Options{})
+		return failure.IsOpen(err), nil
+	})
+	if !failed.result() {
+		t.Error("a block opened on a server that does not start, or failed otherwise")
+	}
+	if err := os.WriteFile(s.FailUntil, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.block(toolset.Options{}).result()
+	b.awaitReady(2) // the block's own, and one that waits
+}
+
+// A start that hangs delays no block: it opens with one of its own. Nothing is left of
+// the start (C17).
+func TestStartHangsOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s := b.serving()
+	s.HangOnce = b.file("hung")
+	w := b.worker(b.warmed(1, s))
+	b.eventually("the first start hangs", func() bool { return len(fixture.Lines(s.HangOnce)) > 0 })
+	hung := b.noted("start")[0]
+	if v := b.block(toolset.Options{}).result(); v.Pid == hung || v.Count != "1" {
+		t.Errorf("the block saw %+v; process %d hangs", v, hung)
+	}
+	if !slices.Contains(b.processes(), hung) {
+		t.Error("the start that hangs was given up before its ConnectTimeout")
+	}
+	w.Stop()
+	b.wantNobody("when Stop returned")
+}
+
+// The stop of a worker ends a start that is under way.
+func TestWorkerStopsDuringAStart(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s := b.serving()
+	s.Sleep = time.Hour
+	w := b.worker(b.warmed(2, s))
+	b.eventually("two are being started", func() bool { return len(b.noted("start")) == 2 })
+	w.Stop()
+	b.wantNobody("when Stop returned")
+	if n := len(b.noted("start")); n != 2 {
+		t.Errorf("%d processes were started, want 2", n)
+	}
+}
+
+// A host that is killed leaves no process that waits or is being started, also below a
+// wrapper that does not pass on its end, given a lifeline (C14).
+func TestHostKilledWhileTheyWait(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		role   string
+		config hostConfig
+	}{
+		"waiting":                            {roleHost, hostConfig{}},
+		"waiting, with a lifeline":           {roleLifeline, hostConfig{}},
+		"waiting, with a lifeline, wrapped":  {roleLifeline, hostConfig{Wrapped: true}},
+		"starting":                           {roleHost, hostConfig{Serving: serving{Sleep: time.Hour}}},
+		"starting, with a lifeline, wrapped": {roleLifeline, hostConfig{Serving: serving{Sleep: time.Hour}, Wrapped: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			test.config.Warm = 2
+			test.config.Serving.Notes = b.file("notes")
+			h := b.startHost(test.role, test.config)
+			event := "ready"
+			if test.config.Serving.Sleep > 0 {
+				event = "start"
+			}
+			b.eventually("two wait", func() bool { return len(b.noted(event)) == 2 })
+			h.kill()
+			b.eventually("no process is left", b.nobody)
+		})
+	}
+}
+
+// A host that is killed between taking a warm session and saying that it is open
+// leaves no process, and the block fails to open, as it does without warm sessions;
+// the next block opens with one that waits elsewhere.
+func TestHostKilledAfterItTookOne(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.worker(b.warmed(0, b.serving())) // runs the workflow
+	first := b.startHost(roleHost, hostConfig{Warm: 1, Serving: b.serving(), DiesBefore: heartbeat.Opened})
+	taken := b.awaitReady(1)[0]
+	on := toolset.Options{}
+	on.Session.TaskQueue = b.hosts()
+	on.Session.HeartbeatTimeout = 10 * time.Second
+	type result struct {
+		Failure failure.Details
+		IsOpen  bool
+		Second  visit
+	}
+	run := begin(b, func(ctx workflow.Context) (r result, err error) {
+		_, failed := look(ctx, on)
+		r.Failure, r.IsOpen = failure.Open(failed)
+		r.Second, err = look(ctx, on)
+		return r, err
+	})
+	<-first.gone
+	b.eventually("nothing of the killed host is left", b.nobody)
+	second := b.startHost(roleHost, hostConfig{Warm: 1, Serving: b.serving()})
+	defer second.kill()
+	r := run.result()
+	if !r.IsOpen || r.Failure.Reason != failure.ReasonHostLost {
+		t.Errorf("the first block failed with %+v", r.Failure)
+	}
+	if r.Second.Pid == taken || r.Second.Count != "1" {
+		t.Errorf("the second block saw %+v; process %d was the first's", r.Second, taken)
+	}
+}
