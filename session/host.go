@@ -45,6 +45,9 @@ func (h *host) serve(registry registry, server *Server) {
 
 // prewarm begins to start the sessions that are to be warm, and returns at once.
 func (h *host) prewarm() {
+	if h.options.LocalActivityWorkerOnly {
+		return // it takes no sessions
+	}
 	for _, warm := range h.warm {
 		warm.prewarm()
 	}

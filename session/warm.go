@@ -85,6 +85,10 @@ func (u *warmUse) prewarm() {
 func (u *warmUse) prewarmSessions() {
 	o := sessionOpener(u.server, nil, log.NewStructuredLogger(u.in.log()))
 	c, err := o.connector(u.ctx)
+	var key *warmKey
+	if err == nil {
+		key = o.warmKey(c)
+	}
 	u.in.mu.Lock()
 	defer u.in.mu.Unlock()
 	switch permanent := (*transport.PermanentError)(nil); {
@@ -95,7 +99,7 @@ func (u *warmUse) prewarmSessions() {
 		u.in.log().Warn("mcpsession: no session is started before it is wanted, since the connector fails without an argument; "+
 			"it is begun with the first that opens", "server", u.server.Name, "error", scrubbed(err).Error())
 	default:
-		if source := u.source(o, c); source != nil {
+		if source := u.source(o, c, key); source != nil {
 			source.kept = true
 			source.pool.top()
 		}
@@ -118,12 +122,13 @@ func (u *warmUse) connect(ctx context.Context, o *opener, c carrier) (_ *connect
 
 // pool returns the pool for what the opener opens, which it begins to fill.
 func (u *warmUse) pool(o *opener, c carrier) *warmPool {
+	key := o.warmKey(c)
 	u.in.mu.Lock()
 	defer u.in.mu.Unlock()
 	if u.stopped {
 		return nil
 	}
-	source := u.source(o, c)
+	source := u.source(o, c, key)
 	if source == nil {
 		return nil
 	}
@@ -134,9 +139,8 @@ func (u *warmUse) pool(o *opener, c carrier) *warmPool {
 // source returns the source for what an opener opens, in the pool of what the
 // connector has specified this time; nil for what can't be kept warm. The caller holds
 // the lock, as of all below.
-func (u *warmUse) source(o *opener, c carrier) *warmSource {
-	key, ok := o.warmKey(c)
-	if !ok {
+func (u *warmUse) source(o *opener, c carrier, key *warmKey) *warmSource {
+	if key == nil {
 		if !u.useless {
 			u.useless = true
 			u.in.log().Warn("mcpsession: Server.Warm has no effect, since its connector runs no command; "+
@@ -148,9 +152,9 @@ func (u *warmUse) source(o *opener, c carrier) *warmSource {
 	s.recipe = *o
 	s.recipe.warm, s.recipe.toolsChanged = nil, nil
 	s.recipe.logger = log.NewStructuredLogger(u.in.log())
-	if s.pool == nil || s.pool.key != key {
+	if s.pool == nil || s.pool.key != *key {
 		s.leave()
-		s.pool = u.in.of(key)
+		s.pool = u.in.of(*key)
 		s.pool.users = append(s.pool.users, s)
 	}
 	s.used = time.Now()

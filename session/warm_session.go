@@ -49,7 +49,7 @@ func (s *warmSession) open(ctx context.Context, o opener, key warmKey, c *carrie
 		if err != nil {
 			return nil, err
 		}
-		if of, ok := o.warmKey(built); !ok || of != key {
+		if of := o.warmKey(built); of == nil || *of != key {
 			return nil, errWarmChanged
 		}
 		c = &built
@@ -97,14 +97,20 @@ func (c *changes) tell(to func()) {
 	}
 }
 
-// warmKey tells which pool's sessions are as good as one on the carrier.
-func (o *opener) warmKey(c carrier) (warmKey, bool) {
+// warmKey tells which pool's sessions are as good as one on the carrier; nil if none
+// are. It asks a transport that may be the user's: not under a lock.
+func (o *opener) warmKey(c carrier) (key *warmKey) {
 	specified, ok := c.transport.(transport.Specified)
 	if !ok {
-		return warmKey{}, false
+		return nil
 	}
-	return warmKey{
+	defer func() {
+		if recover() != nil {
+			key = nil // as of one that wraps nothing
+		}
+	}()
+	return &warmKey{
 		specification: specified.Specification(), version: o.version, stateful: o.stateful,
 		client: o.server.Client, connectTimeout: o.server.ConnectTimeout,
-	}, true
+	}
 }

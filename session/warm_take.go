@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"log/slog"
+	"time"
 )
 
 // take returns a session that is alive: one that waits, or else the first that is
@@ -69,6 +71,7 @@ func (p *warmPool) checked(s *warmSession, alive bool) {
 	defer p.pending.Done()
 	if alive {
 		p.failures = 0
+		p.log(slog.LevelDebug, "mcpsession: a warm session is handed out", "waited", time.Since(s.since))
 		return
 	}
 	p.died(s)

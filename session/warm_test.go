@@ -810,3 +810,28 @@ func TestWarmHasNothingToStart(t *testing.T) {
 		})
 	}
 }
+
+// A wrapping transport has promised a specification and has none.
+type wrapping struct {
+	transport.Watched
+	specified
+}
+
+type specified interface {
+	Specification() transport.Specification
+}
+
+// What is no number of sessions is refused, and so is a time to begin with nothing.
+func TestWarmIsChecked(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[string]Server{
+		"Warm is -1; use zero for none":    {Warm: -1},
+		"WarmOnUse is set and Warm is not": {WarmOnUse: true},
+	} {
+		s.Name, s.Connect = "browser", transport.Command("server")
+		_, err := NewPlugin(Options{Servers: []Server{s}})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `"browser"`) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
