@@ -25,13 +25,14 @@ func main() {
 	}
 	rounds := flag.Int("rounds", 200, "how often each step is measured")
 	sessions := flag.Int("sessions", 50, "how many idle sessions are weighed")
+	openings := flag.Int("openings", 5, "how often a server that starts slowly is opened, without and with Warm")
 	losses := flag.Int("losses", 5, "how often each loss is measured")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := registerScripts()
 	if err == nil {
-		err = run(ctx, *rounds, *sessions, *losses)
+		err = run(ctx, *rounds, *sessions, *openings, *losses)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -39,7 +40,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, rounds, sessions, losses int) (err error) {
+func run(ctx context.Context, rounds, sessions, openings, losses int) (err error) {
 	server, err := launch.Connect(ctx, launch.Options{})
 	if err != nil {
 		return err
@@ -74,6 +75,10 @@ func run(ctx context.Context, rounds, sessions, losses int) (err error) {
 	}
 	fmt.Printf("An idle session, of %d at once, on its host:\n\n", sessions)
 	if err := weighSessions(ctx, c, all, sessions); err != nil {
+		return err
+	}
+	fmt.Printf("\nOpening a server over stdio that takes %v to start, %d times each:\n\n", slowStart, openings)
+	if err := measureWarm(ctx, c, openings); err != nil {
 		return err
 	}
 	fmt.Printf("\nFrom the loss to the caller's failure, heartbeat timeout %v, %d times each:\n\n", lossHeartbeat, losses)

@@ -30,6 +30,8 @@ func playRole() {
 	switch role := os.Getenv(roleVariable); role {
 	case "stdio":
 		err = benchServer().Run(context.Background(), &mcp.StdioTransport{})
+	case "slow":
+		err = serveSlow()
 	case "http":
 		err = serve(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return benchServer() }, nil))
 	case "sse":
