@@ -127,6 +127,35 @@
 // goes the way that operations go, with CallTimeout, MaxConcurrentCalls and typed
 // failures, and none reaches the server once the script is over.
 //
+// # Warm sessions
+//
+// A worker can keep sessions that are started and through their handshake before a
+// block wants one: see [Server].Warm. They change nothing of the steps above. A block
+// that takes one has marked may-be-open before it does, as it has before it starts one
+// itself, so a crash leaves what the table says; what waits has no run, no marker and
+// no instance, no tool of it was ever called, and it ends with the process of the
+// worker as any session does.
+//
+//	         started in the background         asked by a ping: alive
+//	(none) ────────────▶ starting ────▶ ready ─────────────────────────▶ the block's
+//	                        │             │ exits, does not answer,
+//	                        │ fails       │ is wanted no more
+//	                        ▼             ▼
+//	                     (later)        closed
+//
+// Who is authoritative is the pool of a specification, under one lock of the process:
+// a session leaves it before anybody else gets to see its connection, and none ever
+// comes back. A specification is what the transport says that it would start
+// ([transport.Specified]), compared at each opening with what the connector gives at
+// that moment, so a session that was started with a secret that is rotated since is
+// not used. Who finds none ready starts one, and takes what is ready first: that one,
+// or one that was being started before.
+//
+// Starts that fail, and servers that exit soon, make the pool pause: 1 s at first, and
+// up to a minute. The pools tell of themselves by [log/slog.Default], at level Debug but
+// for what goes wrong. Pools end with the last worker that uses them, those of a worker
+// without the plugin once its stop channel closes.
+//
 // # Hosts of their own
 //
 // A worker that runs workflows need not hold sessions. Give the workers that do a

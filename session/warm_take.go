@@ -29,15 +29,15 @@ func (p *warmPool) take(ctx context.Context, o *opener, c carrier) (*connection,
 // takeReady takes a session that waits and answers, within one bound for all. It
 // reports false when the pool has ended.
 func (p *warmPool) takeReady(ctx context.Context) (_ *warmSession, ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, warmCheckTimeout)
+	bounded, cancel := context.WithTimeout(ctx, warmCheckTimeout)
 	defer cancel()
-	for ctx.Err() == nil {
+	for bounded.Err() == nil {
 		s, ok := p.pop()
 		if s == nil {
 			return nil, ok
 		}
-		alive := s.alive(ctx)
-		p.checked(s, alive)
+		alive := s.alive(bounded)
+		p.checked(s, alive, ctx.Err() != nil)
 		if alive {
 			return s, true
 		}
@@ -64,14 +64,19 @@ func (p *warmPool) pop() (_ *warmSession, ok bool) {
 }
 
 // checked ends the check of a session. One that does not answer is closed, and the
-// others are asked, too: what has stopped one may have stopped all.
-func (p *warmPool) checked(s *warmSession, alive bool) {
+// others are asked, too: what has stopped one may have stopped all. If who asked has
+// gone away meanwhile, that says nothing of the server.
+func (p *warmPool) checked(s *warmSession, alive, askerLeft bool) {
 	p.in.mu.Lock()
 	defer p.in.mu.Unlock()
 	defer p.pending.Done()
-	if alive {
+	switch {
+	case alive:
 		p.failures = 0
 		p.log(slog.LevelDebug, "mcpsession: a warm session is handed out", "waited", time.Since(s.since))
+		return
+	case askerLeft:
+		p.dispose(s)
 		return
 	}
 	p.died(s)

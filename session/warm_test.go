@@ -505,6 +505,9 @@ func TestWarmOpenerLeaves(t *testing.T) {
 					t.Errorf("opening failed with %v", err)
 				}
 				took(t, began, 500*time.Millisecond)
+				if !starting {
+					b.want(2, 1) // another waits already
+				}
 				time.Sleep(time.Minute)
 				u.stop()
 				if !starting {
@@ -784,6 +787,13 @@ func TestWarmHasNothingToStart(t *testing.T) {
 		"fails":      {func(context.Context, transport.Argument) (mcp.Transport, error) { return nil, errors.New("no vault") }, false, "no vault"},
 		"panics":     {func(context.Context, transport.Argument) (mcp.Transport, error) { panic("no activity") }, false, "no activity"},
 		"no command": {inMemory, true, "Warm has no effect"},
+		"wraps nothing": {func(ctx context.Context, a transport.Argument) (mcp.Transport, error) {
+			made, err := inMemory(ctx, a)
+			if err != nil {
+				return nil, err
+			}
+			return wrapping{Watched: made.(transport.Watched)}, nil
+		}, true, "Warm has no effect"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,8 @@
 package warm
 
 import (
+	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -8,12 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/mcpsession/mcpsession/failure"
 	"github.com/mcpsession/mcpsession/heartbeat"
 	"github.com/mcpsession/mcpsession/tests/fixture"
 	"github.com/mcpsession/mcpsession/toolset"
+	"github.com/mcpsession/mcpsession/transport"
 )
 
 func contains(text, part string) bool { return strings.Contains(text, part) }
@@ -134,6 +138,40 @@ func TestStartHangsOnce(t *testing.T) {
 	b.wantNobody("when Stop returned")
 }
 
+// What is started before it is wanted neither delays nor fails the start of a worker,
+// nor its stop: not with a connector that hangs, panics or fails, nor without the
+// program.
+func TestWorkerStartsRegardless(t *testing.T) {
+	t.Parallel()
+	over := make(chan struct{})
+	t.Cleanup(func() { close(over) })
+	for name, connect := range map[string]transport.Connector{
+		"hangs": func(ctx context.Context, _ transport.Argument) (mcp.Transport, error) {
+			<-over // not heeding its context
+			return nil, ctx.Err()
+		},
+		"panics":     func(context.Context, transport.Argument) (mcp.Transport, error) { panic("no activity") },
+		"fails":      func(context.Context, transport.Argument) (mcp.Transport, error) { return nil, errors.New("no vault") },
+		"no program": transport.Command("no-such-program-anywhere"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			s := b.warmed(2, b.serving())
+			s.Connect = connect
+			began := time.Now()
+			w := b.worker(s)
+			if n := begin(b, func(workflow.Context) (int, error) { return 7, nil }).result(); n != 7 {
+				t.Error(n)
+			}
+			w.Stop()
+			if d := time.Since(began); d > 30*time.Second {
+				t.Errorf("a worker ran one workflow in %v", d)
+			}
+		})
+	}
+}
+
 // The stop of a worker ends a start that is under way.
 func TestWorkerStopsDuringAStart(t *testing.T) {
 	t.Parallel()
@@ -178,6 +216,24 @@ func TestHostKilledWhileTheyWait(t *testing.T) {
 			b.eventually("no process is left", b.nobody)
 		})
 	}
+}
+
+// A block on a warm process below a wrapper leaves nothing of the tree when it is
+// closed (C14).
+func TestWrappedBlockEnds(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s := b.warmed(1, b.serving())
+	s.Connect = b.serving().wrapped(b.taskQueue)
+	w := b.worker(s)
+	before := b.awaitReady(1)
+	if v := b.block(toolset.Options{}).result(); !slices.Contains(before, v.Pid) {
+		t.Errorf("the block had process %d, want one of %v", v.Pid, before)
+	}
+	b.awaitReady(2)
+	b.eventually("only the wrapper and the server that wait are left", func() bool { return len(b.processes()) == 2 })
+	w.Stop()
+	b.wantNobody("when Stop returned")
 }
 
 // A host that is killed between taking a warm session and saying that it is open
