@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,21 +101,15 @@ func (a *scriptAttempt) admit(ctx context.Context) error {
 // sessions opens the session of the script: as the session of a block, it is one that
 // keeps state between calls.
 func (a *scriptAttempt) sessions() *opener {
-	o := a.opener(a.ctx, a.argument)
-	o.what, o.version, o.stateful = "session", cmp.Or(a.server.ProtocolVersion, DefaultProtocolVersion), !a.server.AllowSessionless
+	o := sessionOpener(a.server, a.argument, activity.GetLogger(a.ctx))
+	o.warm = a.warm
 	return o
 }
 
 // run opens the session, runs the script, and closes the session.
 func (a *scriptAttempt) run() (json.RawMessage, error) {
 	opener := a.sessions()
-	l, err := a.pool.takeApart(a.ctx, func(ctx context.Context) (*connection, error) {
-		carrier, err := opener.connector(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return opener.connect(ctx, carrier)
-	})
+	l, err := a.pool.takeApart(a.ctx, opener.open)
 	if err != nil {
 		return nil, a.unopenedBy(opener, err)
 	}

@@ -123,6 +123,10 @@ func (u *warmUse) connect(ctx context.Context, o *opener, c carrier) (_ *connect
 // pool returns the pool for what the opener opens, which it begins to fill.
 func (u *warmUse) pool(o *opener, c carrier) *warmPool {
 	key := o.warmKey(c)
+	if key != nil {
+		// A workflow's own ConnectTimeout is for what it opens itself.
+		key.connectTimeout = u.server.ConnectTimeout
+	}
 	u.in.mu.Lock()
 	defer u.in.mu.Unlock()
 	if u.stopped {
@@ -150,7 +154,7 @@ func (u *warmUse) source(o *opener, c carrier, key *warmKey) *warmSource {
 	}
 	s := u.find(warmSourceKey{string(o.argument), o.version, o.stateful})
 	s.recipe = *o
-	s.recipe.warm, s.recipe.toolsChanged = nil, nil
+	s.recipe.server, s.recipe.warm, s.recipe.toolsChanged = u.server, nil, nil
 	s.recipe.logger = log.NewStructuredLogger(u.in.log())
 	if s.pool == nil || s.pool.key != *key {
 		s.leave()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.temporal.io/sdk/worker"
@@ -214,5 +215,41 @@ func TestStatelessCalls(t *testing.T) {
 		}
 		// The shared one, the calls' own, and the one that waits.
 		b.eventually("another waits", func() bool { return len(b.noted("start")) == 3+i && len(b.processes()) == 2 })
+	}
+}
+
+func init() {
+	if err := session.RegisterScript("look", func(ctx context.Context, mcp *session.Conn, _ struct{}) (v visit, err error) {
+		if v.Pid, err = session.Call[int](ctx, mcp, fixture.Pid, nil); err != nil {
+			return v, err
+		}
+		v.Count, err = session.Call[string](ctx, mcp, fixture.Incr, nil)
+		return v, err
+	}); err != nil {
+		panic(err)
+	}
+}
+
+// A script takes a session that waits for blocks, and its own ConnectTimeout makes no
+// pool of its own: what is started in its place is the next block's.
+func TestScriptIsWarm(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.worker(b.warmed(1, b.serving()))
+	before := b.awaitReady(1)
+	script := begin(b, func(ctx workflow.Context) (visit, error) {
+		return toolset.RunScript[visit](ctx, toolset.ScriptOptions{Server: "server", ConnectTimeout: 45 * time.Second}, "look", nil)
+	}).result()
+	if !slices.Contains(before, script.Pid) || script.Count != "1" {
+		t.Errorf("the script saw %+v; want the process %v, and the count 1", script, before)
+	}
+	next := b.awaitReady(2)
+	v := b.block(toolset.Options{}).result()
+	if v.Pid == script.Pid || !slices.Contains(next, v.Pid) || v.Count != "1" {
+		t.Errorf("the block after it saw %+v; want the other of the processes %v, and the count 1", v, next)
+	}
+	b.awaitReady(3)
+	if all := b.noted("start"); len(all) != 3 {
+		t.Errorf("%d processes were started, not 3", len(all))
 	}
 }
