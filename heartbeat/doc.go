@@ -37,6 +37,10 @@
 // it, except may-be-open by cleared, which a stale may-be-open can only turn into
 // a needless refusal.
 //
+// Beside marker and author a beat tells people how much the session has served, its
+// [Tally], as of when it was sent. No decision goes by that: an attempt reads the
+// first two details, of releases before the tally as well as after it.
+//
 // # Clocks
 //
 //   - Interval, a third of the heartbeat timeout and at most 20 s: when the next

@@ -9,7 +9,7 @@ import (
 )
 
 // A Marker is what a session activity's heartbeat says of its session. Markers
-// are part of the wire contract: the first of a heartbeat's two details.
+// are part of the wire contract: the first of a heartbeat's details.
 type Marker string
 
 const (
@@ -21,7 +21,9 @@ const (
 	Cleared Marker = "mcp-session-cleared"
 )
 
-// An Author says which attempt wrote a marker: the second of a heartbeat's two
+func (m Marker) known() bool { return m == MayBeOpen || m == Opened || m == Cleared }
+
+// An Author says which attempt wrote a marker: the second of a heartbeat's
 // details.
 type Author struct {
 	// Attempt is the session activity's attempt.
@@ -52,10 +54,8 @@ func ReadPast(ctx context.Context) Past {
 	if err := activity.GetHeartbeatDetails(ctx, &past.Marker, &past.Author); err != nil {
 		return Past{Err: fmt.Errorf("decode the heartbeat details of an earlier attempt: %w", err)}
 	}
-	switch past.Marker {
-	case MayBeOpen, Opened, Cleared:
-		return past
-	default:
+	if !past.Marker.known() {
 		return Past{Err: fmt.Errorf("an earlier attempt left the unknown marker %.64q", string(past.Marker))}
 	}
+	return past
 }

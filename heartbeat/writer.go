@@ -30,6 +30,9 @@ type WriterOptions struct {
 	Info activity.Info
 	// Author is the second detail of every heartbeat.
 	Author Author
+	// Tally makes the third detail of every heartbeat, anew for each; without it
+	// there are two. It is called by the writer's goroutine and must not block.
+	Tally func() Tally
 	// Logger gets the errors of single beats; required.
 	Logger log.Logger
 }
@@ -250,6 +253,9 @@ func (w *Writer) beat(ctx context.Context, marker Marker) error {
 	var details []any
 	if marker != "" {
 		details = []any{marker, w.author()}
+		if w.options.Tally != nil {
+			details = append(details, w.options.Tally())
+		}
 	}
 	info := w.options.Info
 	sent := time.Now()

@@ -40,6 +40,7 @@ type attempt struct {
 	info   activity.Info
 	logger log.Logger
 	author heartbeat.Author
+	tally  tally
 
 	// What an attempt has from its first step on; nil when it was refused there.
 	writer       *heartbeat.Writer
@@ -137,7 +138,7 @@ func (a *attempt) run(ctx context.Context) error {
 
 	a.author = heartbeat.Author{Attempt: a.info.Attempt, Host: a.host.identity(), At: time.Now().UTC()}
 	a.writer = heartbeat.NewWriter(heartbeat.WriterOptions{
-		Recorder: a.client, Info: a.info, Author: a.author, Logger: a.logger,
+		Recorder: a.client, Info: a.info, Author: a.author, Tally: a.tally.read, Logger: a.logger,
 	})
 	a.writer.Start()
 	a.block = newBlock(ctx, a, rand.Text())

@@ -130,6 +130,7 @@ func (b *block) hear(timeout time.Duration) heartbeat.Heard {
 func (b *block) attach(conn *connection) {
 	b.conn = conn
 	b.openedAt = time.Now().UTC()
+	b.attempt.tally.open(b.openedAt)
 }
 
 // serve lets operations reach the session until the block ends.

@@ -221,8 +221,12 @@ func (b *block) perform(ctx context.Context, op queue.Operation, tool string, re
 // exchange makes one request under the block's limits, unless the block has ended.
 func (b *block) exchange(ctx context.Context, op queue.Operation, tool string,
 	do func(context.Context, *exchange) error) (panicked bool, err error) {
+	resent := ctx.Value(resentKey{}) != nil
+	if tool != "" {
+		defer b.attempt.tally.begin(resent)()
+	}
 	ctx, send := transport.TrackSend(ctx)
-	x := &exchange{holder: b, conn: b.conn, server: b.attempt.server.Name, tool: tool, op: op, send: send, resent: ctx.Value(resentKey{}) != nil}
+	x := &exchange{holder: b, conn: b.conn, server: b.attempt.server.Name, tool: tool, op: op, send: send, resent: resent}
 	defer func() {
 		if p := recover(); p != nil {
 			panicked, err = true, x.panicked(p)

@@ -156,7 +156,7 @@ func TestEncryptingCodec(t *testing.T) {
 				continue
 			}
 			details := pending.GetHeartbeatDetails().GetPayloads()
-			if len(details) != 2 || string(details[0].GetMetadata()[converter.MetadataEncoding]) != "binary/encrypted" {
+			if len(details) != 3 || string(details[0].GetMetadata()[converter.MetadataEncoding]) != "binary/encrypted" {
 				return temporal.NewNonRetryableApplicationError(fmt.Sprintf("the heartbeat details are %v", details), "", nil)
 			}
 			return nil
