@@ -34,6 +34,10 @@ type CommandOptions struct {
 	// those of Env do.
 	InheritEnv []string
 
+	// Secrets are further values that are cut out of the server's stderr as those of
+	// Env are: what is secret in its arguments. A value of the base set is not.
+	Secrets []string
+
 	// Dir is the server's working directory; the default is the worker's. A
 	// relative command with a slash in it is meant relative to Dir.
 	Dir string
@@ -84,6 +88,7 @@ func Command(name string, args ...string) Connector {
 func CommandWithOptions(options CommandOptions, name string, args ...string) Connector {
 	options.Env = slices.Clone(options.Env)
 	options.InheritEnv = slices.Clone(options.InheritEnv)
+	options.Secrets = slices.Clone(options.Secrets)
 	args = slices.Clone(args)
 	return func(ctx context.Context, _ Argument) (mcp.Transport, error) {
 		if err := ctx.Err(); err != nil {

@@ -71,9 +71,10 @@
 // HOMEDRIVE, HOMEPATH, LOCALAPPDATA, PATH, PATHEXT, PROCESSOR_ARCHITECTURE,
 // PROGRAMDATA, PROGRAMFILES, SYSTEMDRIVE, SYSTEMROOT, TEMP, TMP, USERDOMAIN,
 // USERNAME, USERPROFILE and WINDIR), and beyond that what [CommandOptions]
-// names. The values of what they name are cut out of its stderr before that is
-// logged or told, and out of its JSON-RPC errors; values of the base set, and of less
-// than six bytes, are not, nor is a value that the server prints encoded or in part.
+// names. The values of what they name, and its Secrets, are cut out of its stderr
+// before that is logged or told, and out of its JSON-RPC errors; values of the base
+// set, and of less than six bytes, are not, nor is a value that the server prints
+// encoded or in part.
 //
 // What it writes to stdout must be messages, one a line, or a batch of them. Lines
 // that are none are skipped and logged, since many servers greet there; an answer

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -40,6 +41,12 @@ func newEnvironment(options CommandOptions) *environment {
 		// A value that begins so is a function that a shell has exported: code.
 		if isBaseVariable(normalKey(key)) && !strings.HasPrefix(value, "()") {
 			e.set(key, value)
+		}
+	}
+	for _, secret := range options.Secrets {
+		// What stands in the base set is none: a home directory, say.
+		if !slices.Contains(slices.Collect(maps.Values(e.values)), secret) {
+			e.secrets = append(e.secrets, secret)
 		}
 	}
 	for _, key := range options.InheritEnv {
