@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/mcpsession/mcpsession/failure"
+)
+
+// The streams of a run.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// The values of --output.
+const (
+	asText = "text"
+	asJSON = "json"
+)
+
+// printJSON prints a value, whose digits stay as they are, over several lines.
+func (s streams) printJSON(value any) error {
+	raw, isRaw := value.(json.RawMessage)
+	if !isRaw {
+		var err error
+		if raw, err = marshal(value); err != nil {
+			return err
+		}
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, raw, "", "  "); err != nil {
+		return err
+	}
+	indented.WriteByte('\n')
+	_, err := indented.WriteTo(s.out)
+	return err
+}
+
+// marshal leaves <, > and & as they are.
+func marshal(value any) (json.RawMessage, error) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSpace(buffer.Bytes()), err
+}
+
+// say prints a line for people to stderr, unless that is for programs.
+func (s *settings) say(format string, args ...any) {
+	if s.output != asJSON {
+		_, _ = fmt.Fprintf(s.streams.err, format+"\n", args...)
+	}
+}
+
+// An errorReport is what --output json says of an error.
+type errorReport struct {
+	Message  string          `json:"message"`
+	ExitCode int             `json:"exitCode"`
+	Type     string          `json:"type,omitempty"`
+	Reason   failure.Reason  `json:"reason,omitempty"`
+	ToolRan  failure.ToolRan `json:"toolRan,omitempty"`
+	Server   string          `json:"server,omitempty"`
+	Tool     string          `json:"tool,omitempty"`
+	Peer     string          `json:"serverSaid,omitempty"`
+}
+
+// complain prints an error to stderr.
+func (s *settings) complain(err error) {
+	var f *fault
+	if errors.As(err, &f) && f.err == nil {
+		return
+	}
+	report := errorReport{Message: err.Error(), ExitCode: codeOf(err)}
+	var application *temporal.ApplicationError
+	if errors.As(err, &application) {
+		report.Type = application.Type()
+		report.ToolRan = failure.RanOf(err)
+		for _, details := range []func(error) (failure.Details, bool){failure.Open, failure.DedicatedWorker, failure.Call, failure.SessionClosed} {
+			if d, ok := details(err); ok {
+				report.Reason, report.Server, report.Tool, report.Peer = d.Reason, d.Server, d.Tool, d.Peer
+				break
+			}
+		}
+	}
+	if s.output == asJSON {
+		if raw, err := marshal(map[string]errorReport{"error": report}); err == nil {
+			_, _ = fmt.Fprintf(s.streams.err, "%s\n", raw)
+		}
+		return
+	}
+	_, _ = fmt.Fprintf(s.streams.err, "mcpsession: %s\n", harmless(report.Message))
+	if report.Peer != "" && !strings.Contains(report.Message, report.Peer) {
+		_, _ = fmt.Fprintf(s.streams.err, "the server said: %s\n", harmless(report.Peer))
+	}
+}
+
+// harmless returns a text of others without what could steer a terminal.
+func harmless(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+}
+
+// firstLine returns the first line of a text, bounded.
+func firstLine(text string) string {
+	const most = 100
+	line, _, _ := strings.Cut(strings.TrimSpace(harmless(text)), "\n")
+	if runes := []rune(line); len(runes) > most {
+		line = string(runes[:most-1]) + "…"
+	}
+	return line
+}
+
+// isTerminal reports whether a stream is one.
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
