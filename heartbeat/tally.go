@@ -12,6 +12,8 @@ import (
 // of its details. It is for people who look at open sessions; no attempt decides by
 // it, and workers of older releases send none.
 type Tally struct {
+	// Key is the key of the session's block, as package queue has it.
+	Key string `json:"key,omitempty"`
 	// OpenedAt is when the session opened, by its host's clock; zero before that.
 	OpenedAt time.Time `json:"openedAt,omitzero"`
 	// Calls is how many tool calls the session has begun. One that was sent again

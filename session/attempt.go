@@ -137,6 +137,7 @@ func (a *attempt) run(ctx context.Context) error {
 	}
 
 	a.author = heartbeat.Author{Attempt: a.info.Attempt, Host: a.host.identity(), At: time.Now().UTC()}
+	a.tally.of(a.input.Key)
 	a.writer = heartbeat.NewWriter(heartbeat.WriterOptions{
 		Recorder: a.client, Info: a.info, Author: a.author, Tally: a.tally.read, Logger: a.logger,
 	})

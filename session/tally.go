@@ -20,6 +20,13 @@ func (t *tally) read() heartbeat.Tally {
 	return t.now
 }
 
+// of notes whose session it is.
+func (t *tally) of(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now.Key = key
+}
+
 // open notes when the session opened.
 func (t *tally) open(at time.Time) {
 	t.mu.Lock()

@@ -27,6 +27,9 @@ const DefaultDrainTimeout = 10 * time.Second
 // settleTimeout is how long workflows may take to end after their sessions have.
 const settleTimeout = 5 * time.Second
 
+// settled is how long none must have been under way for all to count as ended.
+const settled = 500 * time.Millisecond
+
 func (s *settings) workerCommand() *cobra.Command {
 	var config string
 	var drain time.Duration
@@ -133,8 +136,8 @@ func (s *settings) work(ctx context.Context, config string, drain time.Duration)
 // settle waits, not for long, until the workflows here have taken in how their sessions
 // ended: another worker would run them only once this one counts as lost.
 func settle(underWay *workflows.UnderWay) {
-	for deadline := time.Now().Add(settleTimeout); underWay.Count() > 0 && time.Now().Before(deadline); {
-		time.Sleep(settleTimeout / 500)
+	for deadline := time.Now().Add(settleTimeout); !underWay.None(settled) && time.Now().Before(deadline); {
+		time.Sleep(settled / 50)
 	}
 }
 
