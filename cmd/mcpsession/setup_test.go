@@ -87,7 +87,7 @@ func (b *bundle) startAs(environ []string, args ...string) *process {
 func (b *bundle) startFrom(stdin io.Reader, environ []string, args ...string) *process {
 	b.Helper()
 	p := &process{Cmd: exec.CommandContext(b.ctx, program, args...), b: b, ended: make(chan struct{})}
-	p.Env = append(os.Environ(), environ...)
+	p.Env, p.Dir = append(os.Environ(), environ...), b.directory // some servers write where they are
 	p.Stdin = stdin
 	p.Stdout, p.Stderr = &p.out, &p.err
 	if err := p.Start(); err != nil {

@@ -10,15 +10,13 @@ import (
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
-
-	"github.com/mcpsession/mcpsession/toolset"
 )
 
 // The bounds of a workflow that a command runs.
 const (
-	// openingTime is what opening may take besides the call: a host to be found, and
-	// a package runner's downloads, three times over.
-	openingTime = toolset.DefaultScheduleToStartTimeout + toolset.DefaultOpenAttempts*90*time.Second
+	// longest is how long a workflow may go on that its command has lost sight of,
+	// besides the call: opening has bounds of its own.
+	longest = 30 * time.Minute
 	// untaken is how long a workflow may wait for a worker that seems to be there, and
 	// untakenAlone for one where none seems to be.
 	untaken      = 30 * time.Second
@@ -51,7 +49,7 @@ func (s *settings) execute(ctx context.Context, workflowType string, timeout tim
 	}
 	started, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: workflowType + "-" + uuid.NewString(), TaskQueue: s.taskQueue,
-		WorkflowExecutionTimeout: timeout + openingTime,
+		WorkflowExecutionTimeout: timeout + longest,
 	}, workflowType, input...)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -24,6 +24,10 @@ import (
 // by themselves.
 const DefaultDrainTimeout = 10 * time.Second
 
+// DefaultConnectTimeout is how long a server may take to start: most come by a package
+// runner, which downloads them the first time.
+const DefaultConnectTimeout = 2 * time.Minute
+
 // settleTimeout is how long workflows may take to end after their sessions have.
 const settleTimeout = 5 * time.Second
 
@@ -32,7 +36,7 @@ const settled = 500 * time.Millisecond
 
 func (s *settings) workerCommand() *cobra.Command {
 	var config string
-	var drain time.Duration
+	var drain, connect time.Duration
 	c := &cobra.Command{
 		Use:   "worker --config FILE",
 		Short: "Host the MCP servers of a configuration file",
@@ -55,19 +59,25 @@ no process of a server is left behind even if the worker is killed.`,
 				return usage("worker needs --config FILE, the configuration file with mcpServers")
 			case drain < 0:
 				return usage("--drain-timeout is %v; use 0 to fail sessions at once", drain)
+			case connect <= 0:
+				return usage("--connect-timeout is %v; use a duration such as 1m", connect)
 			}
-			return s.work(c.Context(), config, drain)
+			return s.work(c.Context(), config, drain, connect)
 		},
 	}
 	c.Flags().StringVarP(&config, "config", "c", "", "the configuration `file`; - is stdin")
 	c.Flags().DurationVar(&drain, "drain-timeout", DefaultDrainTimeout, "how long open sessions may take to end by themselves")
+	c.Flags().DurationVar(&connect, "connect-timeout", DefaultConnectTimeout, "how long a server may take to start, with what its package runner downloads")
 	return c
 }
 
-func (s *settings) work(ctx context.Context, config string, drain time.Duration) error {
+func (s *settings) work(ctx context.Context, config string, drain, connect time.Duration) error {
 	servers, err := s.loadServers(config)
 	if err != nil {
 		return err
+	}
+	for i := range servers {
+		servers[i].ConnectTimeout = connect
 	}
 	plugin, err := session.NewPlugin(session.Options{Servers: servers, DrainTimeout: drain})
 	if err != nil {
