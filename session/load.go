@@ -54,8 +54,9 @@ const MaxConfiguration = 4 << 20
 // Load returns all errors of a file at once, each with the server and the key. They
 // hold names, never a value of the file or of a variable. Nor does anything that a
 // session logs or tells later, except for command, cwd and the host of url, which are
-// no places for a secret. What the variables in args and all of env give is cut out of
-// the server's stderr; see [transport.CommandOptions] for what that can't find.
+// no places for a secret. What the variables give, and all of env and of headers, is cut
+// out of the server's stderr and of what it says in errors; see
+// [transport.CommandOptions] for what that can't find.
 //
 // The file must be JSON without comments, of at most [MaxConfiguration] bytes.
 func Load(r io.Reader) ([]Server, error) {

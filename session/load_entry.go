@@ -46,7 +46,7 @@ type configured struct {
 	url      string
 	header   http.Header
 	disabled bool
-	secrets  []string // what variables gave
+	secrets  []string // what variables gave: it may come back in what the server says
 }
 
 // readEntry returns what an entry says, or all that is wrong with it.
@@ -87,7 +87,7 @@ func (c *configured) connector() (transport.Connector, error) {
 		options := transport.CommandOptions{Env: c.env, Dir: c.cwd, Secrets: c.secrets}
 		return transport.CommandWithOptions(options, c.command, c.args...), nil
 	}
-	var options []transport.Option
+	options := []transport.Option{transport.WithSecrets(c.secrets...)}
 	if len(c.header) > 0 {
 		options = append(options, transport.WithHeaders(func(context.Context) (http.Header, error) { return c.header.Clone(), nil }))
 	}

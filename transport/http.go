@@ -60,6 +60,7 @@ type httpOptions struct {
 	headers func(context.Context) (http.Header, error)
 	client  *http.Client
 	legacy  bool
+	secrets []string
 
 	bearer    func(context.Context) (string, error)
 	hasBearer bool

@@ -50,6 +50,7 @@ func (r *remote) Connect(ctx context.Context) (mcp.Connection, error) {
 }
 
 func (r *remote) start(ctx context.Context) (_ mcp.Connection, err error) {
+	r.learn(r.options.secretsNamed()...)
 	r.learn(secretsOfQuery(r.endpoint)...)
 	if r.header, err = r.makeHeader(ctx); err != nil {
 		return nil, err

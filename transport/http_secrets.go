@@ -9,6 +9,14 @@ import (
 	"sync/atomic"
 )
 
+// WithSecrets names values that HTTP never tells, besides those of headers and of the
+// query: what is secret in the URL's path. They are cut out of what the server says in
+// errors before that is told.
+func WithSecrets(values ...string) Option {
+	values = slices.Clone(values)
+	return func(o *httpOptions) { o.secrets = append(o.secrets, values...) }
+}
+
 // maxTokens is how many of the tokens that a connection has used stay secrets of it.
 // Those before have expired long ago.
 const maxTokens = 256
@@ -78,6 +86,13 @@ func (s *secrets) known() *redactor {
 		return r
 	}
 	return newRedactor(nil)
+}
+
+func (o *httpOptions) secretsNamed() (all []string) {
+	for _, value := range o.secrets {
+		all = append(all, value, url.QueryEscape(value), url.PathEscape(value))
+	}
+	return all
 }
 
 func secretsOfHeader(header http.Header) (all []string) {
