@@ -113,24 +113,25 @@ func (s *settings) printResult(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &result); err != nil {
 		return &fault{code: exitCall, err: fmt.Errorf("the result is no CallToolResult: %w", err)}
 	}
-	text := func() error {
-		out := describeResult(&result, raw)
-		if isTerminal(s.streams.out) {
-			out = harmless(out)
-		}
-		_, err := io.WriteString(s.streams.out, out)
-		return err
-	}
-	if s.output == asJSON {
-		text = func() error { return s.streams.printJSON(raw) }
-	}
-	if err := text(); err != nil {
-		return &fault{code: exitCall, err: fmt.Errorf("print the result: %w", err)}
+	if err := s.showResult(&result, raw); err != nil {
+		return printed(err)
 	}
 	if result.IsError {
 		return &fault{code: exitTool}
 	}
 	return nil
+}
+
+func (s *settings) showResult(result *mcp.CallToolResult, raw json.RawMessage) error {
+	if s.output == asJSON {
+		return s.streams.printJSON(raw)
+	}
+	text := describeResult(result, raw)
+	if isTerminal(s.streams.out) {
+		text = harmless(text)
+	}
+	_, err := io.WriteString(s.streams.out, text)
+	return err
 }
 
 // describeResult returns a result for people: its text, and a word on each block that

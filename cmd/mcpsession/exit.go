@@ -62,7 +62,7 @@ func outcome(err error) error {
 	case failure.IsOpen(err):
 		return &fault{code: exitOpen, err: innermost(err, failure.TypeOpen)}
 	case temporal.IsCanceledError(err):
-		return errInterrupted
+		return &fault{code: exitCall, err: errors.New("the workflow was cancelled by somebody else")}
 	case fromTemporal(err):
 		return unreachable(err)
 	}
@@ -96,6 +96,14 @@ func (t *told) Unwrap() error { return t.ApplicationError }
 func fromTemporal(err error) bool {
 	var service serviceerror.ServiceError
 	return errors.As(err, &service) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// printed gives an error of stdout its exit code.
+func printed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fault{code: exitCall, err: fmt.Errorf("print the result: %w", err)}
 }
 
 func unreachable(err error) error {

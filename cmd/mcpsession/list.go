@@ -58,11 +58,11 @@ func (s *settings) listServers(c *cobra.Command) error {
 		return err
 	}
 	if s.output == asJSON {
-		return s.streams.printJSON(servers)
+		return printed(s.streams.printJSON(servers))
 	}
 	for _, name := range servers.Servers {
 		if _, err := fmt.Fprintln(s.streams.out, name); err != nil {
-			return err
+			return printed(err)
 		}
 	}
 	return nil
@@ -70,7 +70,7 @@ func (s *settings) listServers(c *cobra.Command) error {
 
 func (s *settings) printLists(in workflows.ListInput, raw json.RawMessage) error {
 	if s.output == asJSON {
-		return s.streams.printJSON(raw)
+		return printed(s.streams.printJSON(raw))
 	}
 	var lists workflows.Lists
 	if err := json.Unmarshal(raw, &lists); err != nil {
@@ -92,7 +92,7 @@ func (s *settings) printLists(in workflows.ListInput, raw json.RawMessage) error
 	if len(lists.Tools)+len(lists.Prompts)+len(lists.Resources)+len(lists.ResourceTemplates) == 0 {
 		s.say("server %s lists none", in.Server)
 	}
-	return table.Flush()
+	return printed(table.Flush())
 }
 
 func newTable(to io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(to, 0, 0, 2, ' ', 0) }

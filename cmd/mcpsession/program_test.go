@@ -2,7 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -258,6 +261,9 @@ func TestWorkerStops(t *testing.T) {
 	})
 	t.Run("when it is killed", func(t *testing.T) {
 		t.Parallel()
+		if runtime.GOOS != "linux" {
+			t.Skip("elsewhere nothing is promised (see package transport)")
+		}
 		b := setup(t)
 		w := b.worker(b.fixture(""))
 		b.start(nil, "call", "fixture", "hold")
@@ -272,14 +278,20 @@ func TestSecretsStayOnTheWorker(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const secret = "planted-secret-4711"
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "Cannot "+r.Method+" "+r.URL.Path+" for "+r.Header.Get("Authorization"), http.StatusNotFound)
+	}))
+	t.Cleanup(refusing.Close)
 	config := b.config(`{"mcpServers": {
 		"echoing": {"command": "sh", "args": ["-c", "echo $1 $TOKEN >&2; exit 7", "sh", "${PLANTED}"], "env": {"TOKEN": "of-${PLANTED}"}},
-		"remote": {"url": "http://127.0.0.1:1/?key=${PLANTED}", "headers": {"Authorization": "Bearer ${PLANTED}"}}}}`)
-	w := b.start([]string{"PLANTED=" + secret}, "worker", "--config", config)
-	w.says("serving echoing, remote")
+		"refusing": {"url": "${REFUSING}/${PLANTED}/mcp", "headers": {"Authorization": "Bearer ${PLANTED}"}},
+		"remote": {"url": "http://127.0.0.1:1/${PLANTED}?key=${PLANTED}", "headers": {"Authorization": "Bearer ${PLANTED}"}}}}`)
+	w := b.start([]string{"PLANTED=" + secret, "REFUSING=" + refusing.URL}, "worker", "--config", config)
+	w.says("serving echoing, refusing, remote")
 	for _, said := range []ran{
 		b.run("call", "echoing", "x").want(t, 4, "[redacted]"),
 		b.run("call", "remote", "x").want(t, 4, "unreachable"),
+		b.run("call", "refusing", "x").want(t, 4, "the server said: Cannot POST /[redacted]/mcp for [redacted]"),
 	} {
 		if strings.Contains(said.out+said.err, secret) {
 			t.Errorf("the secret is told: %+v", said)

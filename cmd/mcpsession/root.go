@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -62,6 +63,7 @@ and the others of Temporal's client configuration say; without any it is 127.0.0
 		Example: `  mcpsession worker --config mcp.json
   mcpsession list memory
   mcpsession call memory read_graph`,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -79,6 +81,14 @@ and the others of Temporal's client configuration say; without any it is 127.0.0
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(s.workerCommand(), s.listCommand(), s.callCommand(), s.sessionsCommand())
 	return root
+}
+
+// version is that of the module, as the program was built from.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
 }
 
 func (s *settings) check() error {

@@ -62,7 +62,7 @@ encrypted, or the host is of a release that doesn't tell.
 
 func (s *settings) printSessions(found *opensessions.Found) error {
 	if s.output == asJSON {
-		return s.streams.printJSON(found)
+		return printed(s.streams.printJSON(found))
 	}
 	if found.More {
 		s.say("only the first %d running workflows were looked at; raise --limit, or narrow them by --query", found.Workflows)
@@ -88,7 +88,7 @@ func (s *settings) printSessions(found *opensessions.Found) error {
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%v\t%s\t%s\t%s\t%s\t%s\n", open.Server, state,
 			time.Since(open.Since).Round(time.Second), calls(open), firstLine(open.Host), firstLine(open.WorkflowID), open.RunID, key)
 	}
-	return table.Flush()
+	return printed(table.Flush())
 }
 
 func calls(open opensessions.Session) string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -177,16 +176,13 @@ func (s *settings) loadServers(config string) ([]session.Server, error) {
 // announce says what is served, where.
 func (s *settings) announce(names []string, c *connected) error {
 	if s.output == asJSON {
-		return s.streams.printJSON(map[string]any{
+		return printed(s.streams.printJSON(map[string]any{
 			"servers": names, "taskQueue": s.taskQueue, "namespace": c.options.Namespace, "address": c.options.HostPort,
-		})
+		}))
 	}
 	_, err := fmt.Fprintf(s.streams.out, "serving %s on task queue %s of namespace %s at %s\n",
 		strings.Join(names, ", "), s.taskQueue, c.options.Namespace, c.options.HostPort)
-	if err != nil {
-		return errors.New("stdout is closed")
-	}
-	return nil
+	return printed(err)
 }
 
 func namesOf(servers []session.Server) []string {
