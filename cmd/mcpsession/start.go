@@ -96,13 +96,13 @@ func (s *settings) unpolled(ctx context.Context, c *connected) bool {
 // progress reports whether a worker has got through the workflow's first task, or fails
 // at it again and again.
 func progress(ctx context.Context, c *connected, run client.WorkflowRun) (taken, failing bool) {
-	described, err := c.DescribeWorkflowExecution(ctx, run.GetID(), run.GetRunID())
+	described, err := c.DescribeWorkflow(ctx, run.GetID(), run.GetRunID())
 	if err != nil {
 		return false, false
 	}
-	task := described.GetPendingWorkflowTask()
+	task := described.RawResponse.GetPendingWorkflowTask()
 	const firstTask = 3 // events: started, task scheduled, task started
-	later := task.GetAttempt() <= 1 && described.GetWorkflowExecutionInfo().GetHistoryLength() > firstTask
+	later := task.GetAttempt() <= 1 && described.RawResponse.GetWorkflowExecutionInfo().GetHistoryLength() > firstTask
 	return task == nil || later, task.GetAttempt() >= refusals
 }
 
@@ -115,12 +115,12 @@ func (s *settings) giveUp(c *connected, run client.WorkflowRun, failing bool) er
 	}
 	// It may have been taken in the last moment.
 	const untouched = 3 // events: started, task scheduled, terminated
-	described, err := c.DescribeWorkflowExecution(ctx, run.GetID(), run.GetRunID())
+	described, err := c.DescribeWorkflow(ctx, run.GetID(), run.GetRunID())
 	switch {
 	case failing:
 		err = fmt.Errorf("a worker polls task queue %s that can't run %s; is it one of another program? Start \"mcpsession worker --config FILE --task-queue NAME\" with a queue of its own",
 			s.taskQueue, run.GetID())
-	case err == nil && described.GetWorkflowExecutionInfo().GetHistoryLength() > untouched:
+	case err == nil && described.RawResponse.GetWorkflowExecutionInfo().GetHistoryLength() > untouched:
 		return &fault{code: exitCall, err: fmt.Errorf("workflow %s was given up as a worker had just taken it; whether the tool ran is unknown", run.GetID())}
 	default:
 		err = fmt.Errorf("no worker polls task queue %s of namespace %s; start one: mcpsession worker --config FILE --task-queue %s",

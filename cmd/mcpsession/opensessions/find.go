@@ -154,7 +154,7 @@ func list(ctx context.Context, options Options) (running []*workflowpb.WorkflowE
 
 func sessionsOf(ctx context.Context, options Options, w *workflowpb.WorkflowExecutionInfo) ([]Session, error) {
 	execution := w.GetExecution()
-	described, err := options.Client.DescribeWorkflowExecution(ctx, execution.GetWorkflowId(), execution.GetRunId())
+	described, err := options.Client.DescribeWorkflow(ctx, execution.GetWorkflowId(), execution.GetRunId())
 	var notFound *serviceerror.NotFound
 	if errors.As(err, &notFound) {
 		return nil, nil
@@ -163,7 +163,7 @@ func sessionsOf(ctx context.Context, options Options, w *workflowpb.WorkflowExec
 		return nil, err
 	}
 	var sessions []Session
-	for _, pending := range described.GetPendingActivities() {
+	for _, pending := range described.RawResponse.GetPendingActivities() {
 		if server, ok := serverOf(pending.GetActivityType().GetName()); ok {
 			s := sessionOf(pending, options.Converter)
 			s.Server, s.WorkflowID, s.RunID = server, execution.GetWorkflowId(), execution.GetRunId()
