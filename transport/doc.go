@@ -153,11 +153,11 @@
 // missing or was revoked. The failure says what is needed.
 //
 // Credentials are sent to the origin of the URL and to no other. No error holds a
-// header of [WithHeaders], a token, the query of the URL or the session's
-// id, also where the server repeats them in its errors; nor does it hold what an
-// authorization server says, besides its host, its status and the error codes of OAuth. What a tool returns as its
-// result is not changed: a server that repeats a credential there puts it in the
-// workflow's history.
+// header of [WithHeaders], a token, a value of [WithSecrets], the query of the URL or
+// the session's id, also where the server repeats them in its errors; nor does it hold
+// what an authorization server says, besides its host, its status and the error codes
+// of OAuth. What a tool returns as its result is not changed: a server that repeats a
+// credential there puts it in the workflow's history.
 //
 // # When the worker is killed
 //
