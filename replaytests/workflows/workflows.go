@@ -64,6 +64,9 @@ var All = []Situation{
 	{"options", "options of the session, of operations and of single tools", "v0.1.0", WithOptions},
 	{"operations", "every operation of a block", "v0.1.0", Operations},
 	{"stateless", "stateless calls, one after the other and at once", "v0.1.0", StatelessCalls},
+	{"script", "a script in a block, between calls", "v0.1.0", Script},
+	{"script-of-its-own", "scripts on sessions of their own: one that runs, one with an error, one without a session", "v0.1.0", ScriptOfItsOwn},
+	{"single-call", "a call on a connection of its own", "v0.1.0", SingleCall},
 }
 
 // ChildBlock is the situation that runs as the child of another.
