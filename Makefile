@@ -4,11 +4,11 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 
-MODULES := . devserver/launch devserver examples bench tests
+MODULES := . devserver/launch devserver cmd examples bench tests
 
 # Of the module of the Temporal server only the tests, which start its program: the
 # program itself need not be compiled with the race detector, which takes minutes.
-TESTED := . devserver/launch devserver/tests examples bench
+TESTED := . devserver/launch devserver/tests cmd examples bench
 
 STATICCHECK   := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
@@ -91,8 +91,15 @@ bench: server ## Measure what a block costs beside a plain activity.
 	@cd bench && go run .
 
 .PHONY: record
-record: server ## Record the histories of replaytests again. Read the diff before you commit it.
-	@cd tests && go test -count=1 -run TestRecordHistories . -record
+record: server ## Record the histories of replaytests that are missing or differ. Read the diff before you commit it.
+	@cd tests && go test -count=1 -run 'TestHistories|TestRecordVisit' ./replay -record
+
+# The release that make pin keeps the code of.
+RELEASE ?= v0.1.0
+
+.PHONY: pin
+pin: go ## Keep the code of the last commit as RELEASE=v0.1.0, with which new histories are replayed.
+	@cd tests && go run ./replay/pin $(RELEASE)
 
 .PHONY: lint
 lint: go ## Check format, vet, staticcheck, workflowcheck, govulncheck; of MODULES=… only, if given.
@@ -105,7 +112,8 @@ lint: go ## Check format, vet, staticcheck, workflowcheck, govulncheck; of MODUL
 	@echo "==> vet for other systems"
 	@GOOS=darwin go vet ./... && GOOS=windows go vet ./...
 	@echo "==> workflowcheck"
-	@go run $(WORKFLOWCHECK) ./toolset/... ./stateless/...
+	@go run $(WORKFLOWCHECK) ./toolset/... ./stateless/... ./replaytests/workflows
+	@cd cmd && go run $(WORKFLOWCHECK) ./mcpsession/workflows
 	@cd examples && go run $(WORKFLOWCHECK) ./quickstart ./browser ./http ./agent ./briefing ./stateless ./waiting
 	@echo "==> govulncheck"
 	@go run $(GOVULNCHECK) ./... || { \

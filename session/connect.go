@@ -35,7 +35,7 @@ var (
 )
 
 // clientImplementation is what sessions call themselves in the handshake.
-var clientImplementation = &mcp.Implementation{Name: "mcpsession", Version: "0.1.0-dev"}
+var clientImplementation = &mcp.Implementation{Name: "mcpsession", Version: "0.1.0"}
 
 // A carrier is the transport of one session and what is known beyond it.
 type carrier struct {

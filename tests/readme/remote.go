@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"net/http"
 	"os"
+	"strings"
 
 	"github.com/mcpsession/mcpsession/session"
 	"github.com/mcpsession/mcpsession/transport"
@@ -12,9 +12,10 @@ import (
 func remote() session.Server {
 	return session.Server{
 		Name: "notes",
-		Connect: transport.HTTP("https://mcp.example.com/mcp", transport.WithHeaders(
-			func(context.Context) (http.Header, error) {
-				return http.Header{"Authorization": {"Bearer " + os.Getenv("NOTES_TOKEN")}}, nil
+		Connect: transport.HTTP("https://mcp.example.com/mcp", transport.WithBearer(
+			func(context.Context) (string, error) {
+				token, err := os.ReadFile("/run/secrets/notes-token")
+				return strings.TrimSpace(string(token)), err
 			})),
 	}
 }
