@@ -2,6 +2,7 @@ package replaytests
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	historypb "go.temporal.io/api/history/v1"
@@ -28,8 +29,13 @@ func (c comparison) differInActivity(a, w *historypb.ActivityTaskScheduledEventA
 		return "activity id"
 	case recorded != wanted && (c.allowTaskQueue == nil || !c.allowTaskQueue(name, recorded, wanted)):
 		return "task queue"
-	case ours && identitiesOf(input) != identitiesOf(wantedInput):
-		return "block, instance or tool in the input"
+	}
+	if ours {
+		if field := differInIdentity(input, wantedInput); field != "" {
+			return field
+		}
+	}
+	switch {
 	case !c.exact:
 		return ""
 	case input != wantedInput:
@@ -51,31 +57,35 @@ func (c comparison) differInActivity(a, w *historypb.ActivityTaskScheduledEventA
 // identities are what an open run and the session that serves it must agree on,
 // whatever fields a later release has added: which block and session, and what is
 // asked for.
-type identities struct {
-	RunID     string          `json:"runID"`
-	Key       string          `json:"key"`
-	Instance  string          `json:"instance"`
-	Tool      string          `json:"tool"`
-	Name      string          `json:"name"`
-	URI       string          `json:"uri"`
-	Argument  json.RawMessage `json:"argument"`
-	Arguments json.RawMessage `json:"arguments"`
-	Params    json.RawMessage `json:"params"`
-	// Operation is that of a stateless call.
-	Operation json.RawMessage `json:"operation"`
+var identities = []string{
+	"runID", "key", "instance", "tool", "script", "name", "uri", "argument", "arguments", "input", "params",
 }
 
-func identitiesOf(input string) string {
-	var i identities
-	if json.Unmarshal([]byte(input), &i) != nil {
-		return input
+// differInIdentity returns in which identity two inputs of the library's own activities
+// differ, with both; empty if in none.
+func differInIdentity(recorded, wanted string) string {
+	var r, w map[string]json.RawMessage
+	if json.Unmarshal([]byte(recorded), &r) != nil || json.Unmarshal([]byte(wanted), &w) != nil {
+		if recorded == wanted {
+			return ""
+		}
+		return "input"
 	}
-	if nested := i.Operation; nested != nil {
-		i.Operation = json.RawMessage(identitiesOf(string(nested)))
+	for _, name := range identities {
+		if recorded, wanted := given(r[name]), given(w[name]); recorded != wanted {
+			return fmt.Sprintf("%s: recorded %s, wanted %s", name, clip(recorded), clip(wanted))
+		}
 	}
-	encoded, err := json.Marshal(i)
-	if err != nil {
-		return input
+	if nested := r["operation"]; nested != nil || w["operation"] != nil { // of a call without a block
+		return differInIdentity(string(nested), string(w["operation"]))
 	}
-	return string(encoded)
+	return ""
+}
+
+// given returns the JSON of a field, by a name where there is none.
+func given(field json.RawMessage) string {
+	if field == nil || string(field) == "null" {
+		return "none"
+	}
+	return string(field)
 }

@@ -57,13 +57,20 @@ func (h *History) difference(m *mismatch, seen *trace, cause error) *Difference 
 		fmt.Fprintf(&message, ":\n\trecorded: %s\n\twanted:   %s", d.Recorded, wanted)
 	}
 	if cause != nil {
-		fmt.Fprintf(&message, "\n\tthe SDK:  %s", clip(cause.Error()))
+		if strings.Contains(cause.Error(), nondeterminism) {
+			fmt.Fprintf(&message, "\n\tthe SDK:  %s", clip(cause.Error()))
+		} else {
+			fmt.Fprintf(&message, "\n\tafter it the workflow failed, as it got an answer to something else: %s", clip(cause.Error()))
+		}
 	} else {
 		message.WriteString("\n\tthe SDK's own replay does not look at this")
 	}
 	d.Message = message.String()
 	return d
 }
+
+// nondeterminism is what the SDK's errors for it begin with; they have no exported type.
+const nondeterminism = "[TMPRL1100]"
 
 // clip bounds what the SDK says, which is all of the events and commands again, or a
 // stack.

@@ -55,9 +55,9 @@ var mutations = []mutation{
 	},
 	{
 		name: "an activity is added at the end of what an open run has done", file: "toolset/calls.go",
-		from: "	ts.noteTools(result.ToolsChanged)\n	ts.keepResult(",
+		from: "	ts.keepResult(c.key, value)",
 		to: "	_ = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, ts.settings.Session), \"mcp.extra.audit\")\n" +
-			"	ts.noteTools(result.ToolsChanged)\n	ts.keepResult(",
+			"	ts.keepResult(c.key, value)",
 		wants: []string{"open.json", "more than the history has", "wanted:   activity mcp.extra.audit"},
 	},
 	{
@@ -85,12 +85,12 @@ var mutations = []mutation{
 	{
 		name: "keys are drawn from another stream", file: "toolset/open.go",
 		from: "mcpsession/block\"", to: "mcpsession/blocks\"",
-		wants: []string{"event 5, ActivityTaskScheduled", "block, instance or tool", "does not look at this"},
+		wants: []string{"event 5, ActivityTaskScheduled", "another key: recorded", "does not look at this"},
 	},
 	{
 		name: "operations do not say whose they are", file: "toolset/open.go",
 		from: "	ts.block.Instance = info.Instance\n", to: "",
-		wants: []string{"another block, instance or tool", "instance-1", "does not look at this"},
+		wants: []string{"another instance: recorded", "instance-1", "does not look at this"},
 	},
 	{
 		name: "a call is scheduled although the session has ended", file: "toolset/toolset.go",

@@ -107,7 +107,7 @@ func await[R any](ctx workflow.Context, p *pending) (*R, error) {
 	if err := p.result.Get(ctx, &result); err != nil {
 		return nil, calls.Own{Server: p.client.settings.Server, Operation: p.name, Tool: p.tool, What: "call"}.Failure(err)
 	}
-	return result.Value, nil
+	return calls.Value(p.client.settings.Server, p.tool, result)
 }
 
 // request schedules an operation that is not the call of a tool, and waits for its

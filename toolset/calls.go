@@ -37,14 +37,18 @@ func (ts *Toolset) readTools(ctx workflow.Context) (*mcp.ListToolsResult, error)
 	if err := ts.await(ctx, c, &result); err != nil {
 		return nil, err
 	}
+	listed, err := calls.Value(ts.settings.Server, "", result)
+	if err != nil {
+		return nil, err
+	}
 	// A list that the server has said to be old while it was on its way is not kept.
 	if !result.ToolsChanged && changes == ts.toolChanges {
-		ts.listed = result.Value
+		ts.listed = listed
 		if ts.settings.CacheTools || !ts.declaresListChanged() {
-			ts.tools = result.Value
+			ts.tools = listed
 		}
 	}
-	return result.Value, nil
+	return listed, nil
 }
 
 func (ts *Toolset) declaresListChanged() bool {
@@ -133,8 +137,12 @@ func (ts *Toolset) awaitCall(ctx workflow.Context, c *call) (*mcp.CallToolResult
 		return nil, err
 	}
 	ts.noteTools(result.ToolsChanged)
-	ts.keepResult(c.key, result.Value)
-	return result.Value, nil
+	value, err := calls.Value(ts.settings.Server, c.tool, result)
+	if err != nil {
+		return nil, err
+	}
+	ts.keepResult(c.key, value)
+	return value, nil
 }
 
 // activity returns the activity options of an operation and the bound of its

@@ -93,7 +93,7 @@ func request[R any](ctx workflow.Context, ts *Toolset, name queue.OperationName,
 		return nil, err
 	}
 	ts.noteTools(result.ToolsChanged)
-	return result.Value, nil
+	return calls.Value(ts.settings.Server, "", result)
 }
 
 // noteTools takes note of what a result says of the tool list.
