@@ -110,7 +110,7 @@ func (ts *Toolset) openFailure(err error) error {
 	case errors.As(err, &application) && application.Type() == calls.ActivityNotRegistered:
 		d.Reason = failure.ReasonUnknownServer
 		return failure.NewRetryable(failure.TypeOpen, fmt.Sprintf(
-			"the worker that took the session knows no server of this name (it has no activity %s); register it there with session.NewPlugin",
+			"the worker that took the session knows no server of this name (it has no activity %s); register it there with session.NewPlugin (in a unit test, with toolsettest.New)",
 			queue.SessionActivity(server)), d, err)
 	case errors.As(err, &application) && application.Type() == calls.PayloadSizeError:
 		d.Reason = failure.ReasonConnect

@@ -39,7 +39,8 @@ const (
 
 // A CallFault is what a test has planned for a call.
 type CallFault struct {
-	kit          *Kit
+	kit *Kit
+	place
 	server, tool string
 	n, seen      int
 	effect       effect
@@ -62,7 +63,7 @@ func (k *Kit) OnCall(server, tool string, n int) *CallFault {
 	if n < 1 {
 		k.t.Fatalf("toolsettest: OnCall: the call is %d; they are counted from 1", n)
 	}
-	f := &CallFault{kit: k, server: server, tool: tool, n: n}
+	f := &CallFault{kit: k, place: caller(), server: server, tool: tool, n: n}
 	k.plan(f)
 	return f
 }
@@ -183,7 +184,7 @@ func (f *CallFault) pending() string {
 	case f.seen >= f.n:
 		return f.name() + " did not happen: another fault was planned for the same call"
 	}
-	return fmt.Sprintf("%s was planned and did not happen: there were %d such calls", f.name(), f.seen)
+	return fmt.Sprintf("%s was planned and did not happen; such calls: %d", f.name(), f.seen)
 }
 
 func (f *CallFault) message() string {

@@ -16,7 +16,8 @@ import (
 // planned fault. A call that is sent again is another one.
 type Call struct {
 	// Server is the server's name, and Session the number of the session among those
-	// of that server, from 1; zero for a stateless call.
+	// of that server, from 1; zero for a stateless call, and for one of a script that has
+	// a session of its own.
 	Server  string
 	Session int
 	// Tool is what was called, and Arguments are the JSON object that was sent.
@@ -38,7 +39,7 @@ type Call struct {
 func (c Call) String() string {
 	at := c.Server
 	if c.Session > 0 {
-		at = fmt.Sprintf("%s #%d", c.Server, c.Session)
+		at = strings.TrimSpace(fmt.Sprintf("%s session %d", c.Server, c.Session))
 	}
 	if at != "" {
 		at += ": "
@@ -130,7 +131,12 @@ func (k *Kit) ExpectCalls(want ...Call) bool {
 	if slices.EqualFunc(want, got, Call.matches) {
 		return true
 	}
-	k.t.Errorf("toolsettest: the calls are not those that were expected\nexpected:%s\ngot:%s", list(want), list(got))
+	first := 0
+	for first < min(len(want), len(got)) && want[first].matches(got[first]) {
+		first++
+	}
+	k.t.Errorf("toolsettest: the calls are not those that were expected, from the %d. on\nexpected:%s\ngot:%s",
+		first+1, list(want, first), list(got, first))
 	return false
 }
 
@@ -152,13 +158,18 @@ func sameJSON(a, b json.RawMessage) bool {
 	return ok && also && reflect.DeepEqual(x, y)
 }
 
-func list(calls []Call) string {
+// list shows calls, and marks one of them.
+func list(calls []Call, marked int) string {
 	if len(calls) == 0 {
 		return " none"
 	}
 	var b strings.Builder
 	for i, c := range calls {
-		fmt.Fprintf(&b, "\n  %d. %v", i+1, c)
+		mark := " "
+		if i == marked {
+			mark = ">"
+		}
+		fmt.Fprintf(&b, "\n%s %d. %v", mark, i+1, c)
 	}
 	return b.String()
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -115,19 +117,25 @@ func (c *standIn) CompleteActivityWithOptions(_ context.Context, o client.Comple
 	return c.kit.env.CompleteActivity(o.TaskToken, o.Result, o.Err)
 }
 
-// WorkflowService returns a service that describes nothing.
-func (c *standIn) WorkflowService() workflowservice.WorkflowServiceClient { return nothing{} }
+// WorkflowService returns a service that knows of the one activity.
+func (c *standIn) WorkflowService() workflowservice.WorkflowServiceClient {
+	return service{info: activity.GetInfo(c.activity)}
+}
 
-type nothing struct {
+type service struct {
 	workflowservice.WorkflowServiceClient
+	info activity.Info
 }
 
 var errNothing = errors.New("toolsettest: there is no Temporal server")
 
-func (nothing) DescribeWorkflowExecution(context.Context, *workflowservice.DescribeWorkflowExecutionRequest, ...grpc.CallOption) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	return nil, errNothing
+// DescribeWorkflowExecution shows the activity as one that nobody has reset.
+func (s service) DescribeWorkflowExecution(context.Context, *workflowservice.DescribeWorkflowExecutionRequest, ...grpc.CallOption) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return &workflowservice.DescribeWorkflowExecutionResponse{PendingActivities: []*workflowpb.PendingActivityInfo{{
+		ActivityId: s.info.ActivityID, Attempt: s.info.Attempt, State: enumspb.PENDING_ACTIVITY_STATE_STARTED,
+	}}}, nil
 }
 
-func (nothing) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption) (*workflowservice.DescribeNamespaceResponse, error) {
+func (service) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest, ...grpc.CallOption) (*workflowservice.DescribeNamespaceResponse, error) {
 	return nil, errNothing
 }

@@ -50,6 +50,9 @@
 // no retry of an activity whose answer was lost; each of these is tested in the library's
 // own tests. Of the environment:
 //
+//   - It logs each session, when that opens, as an activity whose result is an
+//     *errors.errorString: that is the one which is pending until the session ends. A
+//     logger of the WorkflowTestSuite's own, by SetLogger, can leave that out.
 //   - A tool that takes time takes real time, during which the workflow's clock stands, or
 //     goes no faster than a real one. Use [CallFault.Slow].
 //   - A retry policy's pauses do not grow unless it sets MaximumInterval, and it has ten

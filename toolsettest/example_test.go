@@ -80,8 +80,8 @@ func ExampleKit_OnCall() {
 	}
 	// Output:
 	// true worker-stopped unknown
-	// shop #1: add {"item":"a pear"}
-	// shop #1: buy {}
+	// shop session 1: add {"item":"a pear"}
+	// shop session 1: buy {}
 }
 
 // An exampleTest is a test of an example.

@@ -3,6 +3,8 @@ package toolsettest
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +17,23 @@ import (
 type plan interface {
 	// pending says what has not happened; it is empty when all has.
 	pending() string
+	// where is the line that planned it.
+	where() string
 }
+
+// A place is a line of a test.
+type place string
+
+// caller returns the place that has called the caller of this function.
+func caller() place {
+	_, file, line, ok := runtime.Caller(2)
+	if !ok {
+		return "?"
+	}
+	return place(fmt.Sprintf("%s:%d", filepath.Base(file), line))
+}
+
+func (p place) where() string { return string(p) }
 
 func (k *Kit) plan(p plan) {
 	k.mu.Lock()
@@ -29,13 +47,14 @@ func (k *Kit) checkHappened() {
 	defer k.mu.Unlock()
 	for _, p := range k.faults {
 		if what := p.pending(); what != "" {
-			k.t.Errorf("toolsettest: %s", what)
+			k.t.Errorf("toolsettest: planned at %s: %s", p.where(), what)
 		}
 	}
 }
 
 // A timeFault is a loss at a time.
 type timeFault struct {
+	place
 	server   string
 	reason   failure.Reason
 	at       time.Duration
@@ -59,7 +78,7 @@ func (k *Kit) LoseAt(server string, at time.Duration, reason failure.Reason) {
 	if at <= 0 {
 		k.t.Fatalf("toolsettest: LoseAt: the time is %v; it is counted from the workflow's start, and more than zero", at)
 	}
-	f := &timeFault{server: server, reason: reason, at: at}
+	f := &timeFault{place: caller(), server: server, reason: reason, at: at}
 	k.plan(f)
 	k.after(at, func() {
 		k.mu.Lock()
@@ -81,7 +100,8 @@ const planned = "as the test has planned"
 
 // An OpenFault is what a test has planned for an attempt to open a server.
 type OpenFault struct {
-	kit    *Kit
+	kit *Kit
+	place
 	server string
 	from   int
 	times  int
@@ -98,7 +118,7 @@ func (k *Kit) OnOpen(server string, n int) *OpenFault {
 	if n < 1 {
 		k.t.Fatalf("toolsettest: OnOpen: the attempt is %d; they are counted from 1", n)
 	}
-	f := &OpenFault{kit: k, server: server, from: n}
+	f := &OpenFault{kit: k, place: caller(), server: server, from: n}
 	k.plan(f)
 	return f
 }
@@ -127,8 +147,8 @@ func (f *OpenFault) pending() string {
 	case f.times == 0:
 		return fmt.Sprintf("OnOpen(%q, %d) has no effect; call Refuse on it", f.server, f.from)
 	case f.left > 0:
-		return fmt.Sprintf("the refusal (%s) of attempts %d to %d to open server %q did not happen %d of %d times: there were %d attempts",
-			f.reason, f.from, f.from+f.times-1, f.server, f.left, f.times, f.kit.servers[f.server].openings)
+		return fmt.Sprintf("of the refusals (%s) of attempts %d to %d to open server %q, %d did not happen; attempts: %d",
+			f.reason, f.from, f.from+f.times-1, f.server, f.left, f.kit.servers[f.server].openings)
 	}
 	return ""
 }

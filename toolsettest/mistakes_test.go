@@ -91,9 +91,9 @@ func TestMistakesFailTheTest(t *testing.T) {
 		{name: "not closed", run: open, want: []string{`session 1 of server "shop" was not closed: workflow default-test-workflow-id opened it, and has made 1 call, of add in it`}},
 		{name: "not closed, and it need not be", run: open, plan: func(k *toolsettest.Kit) { k.AllowOpen() }},
 		{name: "fault of a later call", run: closed, plan: func(k *toolsettest.Kit) { k.OnCall("shop", "add", 2).ToolError("x") },
-			want: []string{`the fault of call 2 of tool "add" of server "shop" was planned and did not happen: there were 1 such calls`}},
+			want: []string{`the fault of call 2 of tool "add" of server "shop" was planned and did not happen; such calls: 1`}},
 		{name: "fault of another tool", run: closed, plan: func(k *toolsettest.Kit) { k.OnCall("shop", "drop", 1).ToolError("x") },
-			want: []string{`tool "drop" of server "shop" was planned and did not happen: there were 0 such calls`}},
+			want: []string{`tool "drop" of server "shop" was planned and did not happen; such calls: 0`}},
 		{name: "fault without effect", run: closed, plan: func(k *toolsettest.Kit) { k.OnCall("shop", "add", 1) }, want: []string{"has no effect; call Lose"}},
 		{name: "two faults of a call", run: closed, plan: func(k *toolsettest.Kit) {
 			k.OnCall("shop", "add", 1).Slow(time.Second)
@@ -105,12 +105,12 @@ func TestMistakesFailTheTest(t *testing.T) {
 		{name: "loss at a time", run: closed, plan: func(k *toolsettest.Kit) { k.LoseAt("shop", time.Hour, failure.ReasonIdle) },
 			want: []string{`the loss (idle) that was planned for the sessions of server "shop" at 1h0m0s did not happen`}},
 		{name: "refusal", run: closed, plan: func(k *toolsettest.Kit) { k.OnOpen("shop", 2).Refuse(failure.ReasonConnect, 2) },
-			want: []string{`attempts 2 to 3 to open server "shop" did not happen 2 of 2 times: there were 1 attempts`}},
+			want: []string{`of the refusals (connect) of attempts 2 to 3 to open server "shop", 2 did not happen; attempts: 1`}},
 		{name: "refusal without effect", run: closed, plan: func(k *toolsettest.Kit) { k.OnOpen("shop", 1) }, want: []string{"call Refuse on it"}},
 		{name: "other calls", run: closed, check: func(k *toolsettest.Kit) {
 			k.ExpectCalls(toolsettest.Call{Tool: "add", Arguments: []byte(`{"item":"plum"}`)}, toolsettest.Call{Tool: "list"})
-		}, want: []string{"expected:\n  1. add {\"item\":\"plum\"}\n  2. list\ngot:\n  1. shop #1: add {\"item\":\"pear\"}"}},
-		{name: "calls and none", run: closed, check: func(k *toolsettest.Kit) { k.ExpectCalls() }, want: []string{"expected: none\ngot:\n  1. shop"}},
+		}, want: []string{"expected:\n> 1. add {\"item\":\"plum\"}\n  2. list\ngot:\n> 1. shop session 1: add {\"item\":\"pear\"}"}},
+		{name: "calls and none", run: closed, check: func(k *toolsettest.Kit) { k.ExpectCalls() }, want: []string{"expected: none\ngot:\n> 1. shop"}},
 		{name: "other server", plan: func(k *toolsettest.Kit) { k.OnCall("browser", "", 1) }, want: []string{`there is no server "browser"; New was given shop`}},
 		{name: "calls of another server", plan: func(k *toolsettest.Kit) { k.Calls("browser") }, want: []string{`there is no server "browser"`}},
 		{name: "call zero", plan: func(k *toolsettest.Kit) { k.OnCall("shop", "", 0) }, want: []string{"the call is 0; they are counted from 1"}},

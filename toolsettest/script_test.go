@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/mcpsession/mcpsession/failure"
@@ -62,5 +63,36 @@ func TestScripts(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The opening of a script's own session is tried as often as on a worker, and no oftener
+// for the kit's own sake.
+func TestOpeningOfAScript(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		refused  int
+		attempts int32
+		opens    bool
+	}{{0, 1, true}, {2, 0, true}, {3, 0, false}} {
+		t.Run(fmt.Sprint(c.refused, c.attempts), func(t *testing.T) {
+			t.Parallel()
+			env := newEnvironment()
+			k := toolsettest.New(t, env, shop())
+			if c.refused > 0 {
+				k.OnOpen("shop", 1).Refuse(failure.ReasonConnect, c.refused)
+			}
+			err := run(t, env, func(ctx workflow.Context) error {
+				options := toolset.ScriptOptions{Server: "shop"}
+				if c.attempts > 0 {
+					options.Activity.RetryPolicy = &temporal.RetryPolicy{MaximumAttempts: c.attempts}
+				}
+				_, err := toolset.RunScript[int](ctx, options, "fill-cart", []string{"pear"})
+				return err
+			})
+			if d, failed := failure.Open(err); (err == nil) != c.opens || !c.opens && (!failed || d.Reason != failure.ReasonConnect) {
+				t.Errorf("got %v", err)
+			}
+		})
 	}
 }

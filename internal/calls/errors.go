@@ -40,7 +40,7 @@ func (o Own) Failure(err error) error {
 	case errors.As(err, &application) && application.Type() == ActivityNotRegistered:
 		d.Reason, d.ToolRan = failure.ReasonUnknownServer, failure.RanNo
 		return failure.NewRetryable(failure.TypeOpen, fmt.Sprintf(
-			"the worker that took the %s knows no server of this name (it has no activity %s); register it there with session.NewPlugin, "+
+			"the worker that took the %s knows no server of this name (it has no activity %s); register it there with session.NewPlugin (in a unit test, with toolsettest.New), "+
 				"or name in Options.TaskQueue where such workers poll",
 			o.What, queue.StatelessActivity(o.Server, o.Operation)), d, err)
 	case errors.As(err, &application) && application.Type() == PayloadSizeError:

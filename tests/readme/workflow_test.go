@@ -23,7 +23,7 @@ func TestHeadlineOfALostBrowser(t *testing.T) {
 	env.ExecuteWorkflow(Headline, "https://example.com")
 
 	if d, lost := failure.DedicatedWorker(env.GetWorkflowError()); !lost || d.ToolRan != failure.RanUnknown {
-		t.Errorf("got %v", env.GetWorkflowError())
+		t.Errorf("got %v; want a lost session, and that nobody knows whether the tool ran", env.GetWorkflowError())
 	}
 	kit.ExpectCalls(
 		toolsettest.Call{Session: 1, Tool: "browser_navigate", Arguments: []byte(`{"url":"https://example.com"}`)},
