@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -17,15 +19,11 @@ const (
 	// longest is how long a workflow may go on that its command has lost sight of,
 	// besides the call: opening has bounds of its own.
 	longest = 30 * time.Minute
-	// untaken is how long a workflow may wait for a worker that seems to be there, and
-	// untakenAlone for one where none seems to be.
-	untaken      = 30 * time.Second
-	untakenAlone = 5 * time.Second
-	// refusals is how many attempts at its first task make a worker that can't.
-	refusals = 3
 	// cancelTime is how long a cancelled workflow may take to close its session.
 	cancelTime = 20 * time.Second
-	watchEvery = 500 * time.Millisecond
+	// watchEvery is how often it is asked how the workflow is, for describeTimeout.
+	watchEvery      = 500 * time.Millisecond
+	describeTimeout = 5 * time.Second
 )
 
 // execute runs a workflow and decodes its result. It gives up, and leaves nothing
@@ -47,14 +45,14 @@ func (s *settings) execute(ctx context.Context, workflowType string, timeout tim
 		patience = untakenAlone
 		s.say("no worker seems to poll task queue %s; waiting %v for one", s.taskQueue, patience)
 	}
-	started, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: workflowType + "-" + uuid.NewString(), TaskQueue: s.taskQueue,
-		WorkflowExecutionTimeout: timeout + longest,
+	id := workflowType + "-" + uuid.NewString()
+	// An interrupt comes after the answer: one that is started must be cancelled.
+	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), dialTimeout)
+	started, err := c.ExecuteWorkflow(starting, client.StartWorkflowOptions{
+		ID: id, TaskQueue: s.taskQueue, WorkflowExecutionTimeout: timeout + longest,
 	}, workflowType, input...)
+	cancel()
 	if err != nil {
-		if ctx.Err() != nil {
-			return errInterrupted
-		}
 		return unreachable(err)
 	}
 	done := make(chan error, 1)
@@ -62,7 +60,7 @@ func (s *settings) execute(ctx context.Context, workflowType string, timeout tim
 
 	watching := time.NewTicker(watchEvery)
 	defer watching.Stop()
-	began, taken := time.Now(), false
+	w, words := &watch{patience: patience, heard: time.Now()}, &words{began: time.Now(), say: s.say}
 	for {
 		select {
 		case err := <-done:
@@ -71,19 +69,32 @@ func (s *settings) execute(ctx context.Context, workflowType string, timeout tim
 			}
 			return nil
 		case <-ctx.Done():
+			stop() // a second signal ends at once
 			return s.interrupt(c, started, done)
 		case <-watching.C:
-			if taken {
-				watching.Stop()
-				continue
+			described, unanswered := describe(ctx, c, started)
+			if v := w.see(described, unanswered, time.Now()); v != goesOn {
+				return s.giveUp(c, started, v)
 			}
-			var failing bool
-			taken, failing = progress(ctx, c, started)
-			if failing || !taken && time.Since(began) > patience {
-				return s.giveUp(c, started, failing)
+			if w.taken && described != nil {
+				words.tell(described)
 			}
 		}
 	}
+}
+
+// describe asks Temporal how the workflow is. It reports whether there was no answer;
+// one that is refused is an answer, without a description.
+func describe(ctx context.Context, c *connected, run client.WorkflowRun) (described *workflowservice.DescribeWorkflowExecutionResponse, unanswered bool) {
+	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
+	defer cancel()
+	got, err := c.DescribeWorkflow(ctx, run.GetID(), run.GetRunID())
+	if err == nil {
+		return got.RawResponse, false
+	}
+	var unavailable *serviceerror.Unavailable
+	var late *serviceerror.DeadlineExceeded
+	return nil, errors.As(err, &unavailable) || errors.As(err, &late) || ctx.Err() != nil
 }
 
 // unpolled reports whether nobody has polled the task queue for workflows of late. One
@@ -93,21 +104,12 @@ func (s *settings) unpolled(ctx context.Context, c *connected) bool {
 	return err == nil && len(described.GetPollers()) == 0
 }
 
-// progress reports whether a worker has got through the workflow's first task, or fails
-// at it again and again.
-func progress(ctx context.Context, c *connected, run client.WorkflowRun) (taken, failing bool) {
-	described, err := c.DescribeWorkflow(ctx, run.GetID(), run.GetRunID())
-	if err != nil {
-		return false, false
-	}
-	task := described.RawResponse.GetPendingWorkflowTask()
-	const firstTask = 3 // events: started, task scheduled, task started
-	later := task.GetAttempt() <= 1 && described.RawResponse.GetWorkflowExecutionInfo().GetHistoryLength() > firstTask
-	return task == nil || later, task.GetAttempt() >= refusals
-}
-
 // giveUp ends a workflow that no worker takes, so that none does later.
-func (s *settings) giveUp(c *connected, run client.WorkflowRun, failing bool) error {
+func (s *settings) giveUp(c *connected, run client.WorkflowRun, v verdict) error {
+	if v == temporalSilent {
+		return &fault{code: exitTemporal, err: fmt.Errorf("temporal at %s has not answered for %v; workflow %s goes on without us, and whether the tool ran is unknown",
+			c.options.HostPort, silence, run.GetID())}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()
 	if err := c.TerminateWorkflow(ctx, run.GetID(), run.GetRunID(), "no worker took it"); err != nil {
@@ -117,7 +119,10 @@ func (s *settings) giveUp(c *connected, run client.WorkflowRun, failing bool) er
 	const untouched = 3 // events: started, task scheduled, terminated
 	described, err := c.DescribeWorkflow(ctx, run.GetID(), run.GetRunID())
 	switch {
-	case failing:
+	case v == noLongerTaken:
+		return &fault{code: exitCall, err: fmt.Errorf("the worker is gone, and for %v no other on task queue %s has gone on with workflow %s, which was ended; whether the tool ran is unknown",
+			abandoned, s.taskQueue, run.GetID())}
+	case v == notRunnable:
 		err = fmt.Errorf("a worker polls task queue %s that can't run %s; is it one of another program? Start \"mcpsession worker --config FILE --task-queue NAME\" with a queue of its own",
 			s.taskQueue, run.GetID())
 	case err == nil && described.RawResponse.GetWorkflowExecutionInfo().GetHistoryLength() > untouched:
@@ -133,7 +138,7 @@ func (s *settings) giveUp(c *connected, run client.WorkflowRun, failing bool) er
 func (s *settings) interrupt(c *connected, run client.WorkflowRun, done <-chan error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), cancelTime)
 	defer cancel()
-	s.say("interrupted; closing the session")
+	s.say("interrupted; closing the session (a second signal ends at once)")
 	if err := c.CancelWorkflow(ctx, run.GetID(), run.GetRunID()); err != nil {
 		return &fault{code: exitInterrupted, err: fmt.Errorf("interrupted; workflow %s can't be cancelled: %w", run.GetID(), err)}
 	}
