@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -81,7 +82,7 @@ func checkTarget(server string, timeout time.Duration, argument string) error {
 
 // arguments returns the tool's arguments from the command line, a file or stdin.
 func (s *settings) arguments(given string) (json.RawMessage, error) {
-	raw, from := []byte(given), "JSON"
+	raw, from := []byte(given), "as given"
 	var err error
 	switch {
 	case given == "":
@@ -91,20 +92,31 @@ func (s *settings) arguments(given string) (json.RawMessage, error) {
 		raw, err = io.ReadAll(io.LimitReader(s.streams.in, toolset.DefaultMaxArguments+1))
 	case strings.HasPrefix(given, "@"):
 		from = given[1:]
-		raw, err = os.ReadFile(from)
+		raw, err = readStart(from)
 	}
 	var object map[string]json.RawMessage
+	var wrong *json.SyntaxError
 	switch {
 	case err != nil:
 		return nil, usage("read the tool's arguments: %w", err)
 	case len(raw) > toolset.DefaultMaxArguments:
 		return nil, usage("the tool's arguments are more than %d bytes, which Temporal doesn't take; give a reference to the data instead", toolset.DefaultMaxArguments)
-	case !json.Valid(raw):
-		return nil, usage("the tool's arguments (%s) are no JSON; give an object such as '{\"path\": \"/tmp\"}', or @FILE", from)
+	case errors.As(json.Unmarshal(raw, new(json.RawMessage)), &wrong):
+		return nil, usage("the tool's arguments (%s) are no JSON, see byte %d; give an object such as '{\"path\": \"/tmp\"}', or @FILE", from, wrong.Offset)
 	case json.Unmarshal(raw, &object) != nil || object == nil:
 		return nil, usage("the tool's arguments (%s) are no JSON object; give one such as '{\"path\": \"/tmp\"}'", from)
 	}
 	return raw, nil
+}
+
+// readStart reads a file as far as arguments can go.
+func readStart(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return io.ReadAll(io.LimitReader(file, toolset.DefaultMaxArguments+1))
 }
 
 // printResult prints the result of a tool, and makes one that failed exit code 1.

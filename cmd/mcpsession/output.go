@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/mcpsession/mcpsession/failure"
@@ -71,6 +72,26 @@ type errorReport struct {
 	Server   string          `json:"server,omitempty"`
 	Tool     string          `json:"tool,omitempty"`
 	Peer     string          `json:"serverSaid,omitempty"`
+	// Code and Data are those of a JSON-RPC error.
+	Code int64           `json:"code,omitempty"`
+	Data json.RawMessage `json:"data,omitempty"`
+	// Hint is what to do about it with this program: the message speaks of the library.
+	Hint string `json:"hint,omitempty"`
+}
+
+// hint returns what people without Go code can do about a failure.
+func (s *settings) hint(r errorReport) string {
+	switch {
+	case r.Reason == failure.ReasonUnknownServer:
+		return fmt.Sprintf("\"mcpsession list --task-queue %s\" names the servers of the worker's file; all workers of a task queue must have the same", s.taskQueue)
+	case r.Reason == failure.ReasonConnectTimeout:
+		return "the worker's --connect-timeout is how long a server may take to start; does it write anything to the worker's stderr?"
+	case r.Reason == "executable-not-found":
+		return "in the worker's file, command can be a full path, and env can have a PATH"
+	case r.Type == failure.TypeMCPProtocol && r.Code == jsonrpc.CodeMethodNotFound:
+		return "the server has nothing of this kind"
+	}
+	return ""
 }
 
 // complain prints an error to stderr.
@@ -90,6 +111,10 @@ func (s *settings) complain(err error) {
 				break
 			}
 		}
+		if d, ok := failure.MCPProtocol(err); ok {
+			report.Code, report.Data = d.Code, d.Data
+		}
+		report.Hint = s.hint(report)
 	}
 	if s.output == asJSON {
 		if raw, err := marshal(map[string]errorReport{"error": report}); err == nil {
@@ -100,6 +125,9 @@ func (s *settings) complain(err error) {
 	_, _ = fmt.Fprintf(s.streams.err, "mcpsession: %s\n", harmless(report.Message))
 	if report.Peer != "" && !strings.Contains(report.Message, report.Peer) {
 		_, _ = fmt.Fprintf(s.streams.err, "the server said: %s\n", harmless(report.Peer))
+	}
+	if report.Hint != "" {
+		_, _ = fmt.Fprintf(s.streams.err, "hint: %s\n", report.Hint)
 	}
 }
 

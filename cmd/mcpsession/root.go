@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 	"os/signal"
 	"runtime/debug"
 	"strings"
@@ -43,9 +46,28 @@ func run(ctx context.Context, args []string, s streams) int {
 	root.SetErr(s.err)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
+		var f *fault
+		if !errors.As(err, &f) && asksForJSON(args) {
+			set.output = asJSON // the line could not be read as far as that
+		}
 		set.complain(err)
 	}
 	return codeOf(err)
+}
+
+// asksForJSON reports whether a command line that can't be read asks for JSON.
+func asksForJSON(args []string) bool {
+	for i, arg := range args {
+		switch arg {
+		case "--output=" + asJSON, "-o=" + asJSON, "-o" + asJSON:
+			return true
+		case "--output", "-o":
+			if i+1 < len(args) && args[i+1] == asJSON {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (s *settings) command() *cobra.Command {
@@ -80,7 +102,22 @@ and the others of Temporal's client configuration say; without any it is 127.0.0
 	flags.StringVar(&s.logLevel, "log-level", "", "debug, info, warn or error, of what goes to stderr (default info for worker, else error)")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(s.workerCommand(), s.listCommand(), s.callCommand(), s.sessionsCommand())
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return seeHelp(c, err) })
+	for _, c := range append(root.Commands(), root) {
+		check := c.Args
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return seeHelp(c, err)
+			}
+			return nil
+		}
+	}
 	return root
+}
+
+// seeHelp says with the error of a command line how to use the command.
+func seeHelp(c *cobra.Command, err error) error {
+	return fmt.Errorf("%w; use: %s (see %s --help)", err, c.UseLine(), c.CommandPath())
 }
 
 // version is that of the module, as the program was built from.
@@ -119,5 +156,15 @@ func (s *settings) logger(level slog.Level) (*slog.Logger, error) {
 
 // interruptible returns a context that ends with the first signal to end.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	return signal.NotifyContext(ctx, endings()...)
+}
+
+// endings are the signals to end: that its terminal is gone is one, unless nohup says
+// otherwise.
+func endings() []os.Signal {
+	all := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
 }

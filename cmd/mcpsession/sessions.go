@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.temporal.io/api/serviceerror"
 
 	"github.com/mcpsession/mcpsession/cmd/mcpsession/opensessions"
 )
@@ -46,9 +48,12 @@ encrypted, or the host is of a release that doesn't tell.
 				Client: client, Namespace: client.options.Namespace, Converter: client.options.DataConverter,
 				Query: query, Limit: limit,
 			})
+			var invalid *serviceerror.InvalidArgument
 			switch {
 			case err != nil && ctx.Err() != nil:
 				return errInterrupted
+			case query != "" && errors.As(err, &invalid):
+				return usage("--query: %w", err)
 			case err != nil:
 				return unreachable(err)
 			}

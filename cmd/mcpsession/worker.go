@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,11 +41,12 @@ func (s *settings) workerCommand() *cobra.Command {
 		Long: `worker hosts the MCP servers of a configuration file: sessions and stateless calls of
 any workflow that uses the task queue, and the workflows of mcpsession's own commands.
 
-The file has mcpServers, or VS Code's servers. ${VAR}, ${env:VAR} and ${VAR:-default} are
-replaced by the worker's variables when it starts. A server gets only a small base set of
-these variables, and those that the file names in env.
+The file has mcpServers, or VS Code's servers; it is read once, when the worker starts.
+All workers of a task queue must have the same servers: any of them takes any session. ${VAR}, ${env:VAR} and ${VAR:-default} are
+replaced by the worker's variables. A server gets only a small base set of these
+variables, and those that the file names in env.
 
-SIGINT or SIGTERM lets open sessions end by themselves for --drain-timeout, while calls
+SIGINT, SIGTERM or SIGHUP lets open sessions end by themselves for --drain-timeout, while calls
 go on; then they fail as worker-stopped. A second signal ends the worker at once. On Linux
 no process of a server is left behind even if the worker is killed.`,
 		Example: `  mcpsession worker --config ~/.cursor/mcp.json
@@ -93,9 +93,11 @@ func (s *settings) work(ctx context.Context, config string, drain, connect time.
 		return err
 	}
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, endings()...)
 	defer signal.Stop(signals)
-	c, err := s.dial(ctx, forSDK)
+	dialing, dialed := interruptible(ctx)
+	c, err := s.dial(dialing, forSDK)
+	dialed()
 	if err != nil {
 		return err
 	}
