@@ -135,9 +135,23 @@ func (k *Kit) ExpectCalls(want ...Call) bool {
 	for first < min(len(want), len(got)) && want[first].matches(got[first]) {
 		first++
 	}
-	k.t.Errorf("toolsettest: the calls are not those that were expected, from the %d. on\nexpected:%s\ngot:%s",
-		first+1, list(want, first), list(got, first))
+	k.t.Errorf("toolsettest: the calls are not those that were expected%s\nexpected:%s\ngot:%s", difference(want, got, first), list(want, first), list(got, first))
 	return false
+}
+
+// difference says in what the first call is not as expected that is not, where the
+// lists need not show it.
+func difference(want, got []Call, first int) string {
+	if first == min(len(want), len(got)) {
+		return fmt.Sprintf(": there are %d calls, not %d", len(got), len(want))
+	}
+	switch w, g := want[first], got[first]; {
+	case len(w.Arguments) > 0 && !json.Valid(w.Arguments):
+		return fmt.Sprintf(": the expected arguments of call %d are no JSON", first+1)
+	case w.WorkflowID != "" && w.WorkflowID != g.WorkflowID:
+		return fmt.Sprintf(": call %d was made by workflow %q, not %q", first+1, g.WorkflowID, w.WorkflowID)
+	}
+	return fmt.Sprintf(": call %d is another", first+1)
 }
 
 // matches reports whether what is set in a call is so in another.

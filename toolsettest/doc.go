@@ -26,7 +26,10 @@
 //
 // For more than functions, [Server] takes a real *mcp.Server, with schemas, prompts,
 // resources and state of each session. Blocks, several of them at once, of several
-// servers, in child workflows, and stateless calls work as they are written.
+// servers, in child workflows, and stateless calls work as they are written. So do
+// scripts, once the test's package has registered them by [session.RegisterScript]: those
+// of a block call in its session, and the calls of toolset.RunScript count as stateless
+// ones, of Session zero.
 //
 // # What a test can plan
 //

@@ -110,6 +110,8 @@ func TestMistakesFailTheTest(t *testing.T) {
 		{name: "other calls", run: closed, check: func(k *toolsettest.Kit) {
 			k.ExpectCalls(toolsettest.Call{Tool: "add", Arguments: []byte(`{"item":"plum"}`)}, toolsettest.Call{Tool: "list"})
 		}, want: []string{"expected:\n> 1. add {\"item\":\"plum\"}\n  2. list\ngot:\n> 1. shop session 1: add {\"item\":\"pear\"}"}},
+		{name: "a workflow", run: closed, check: func(k *toolsettest.Kit) { k.ExpectCalls(toolsettest.Call{WorkflowID: "another"}) }, want: []string{`call 1 was made by workflow "default-test-workflow-id", not "another"`}},
+		{name: "no JSON", run: closed, check: func(k *toolsettest.Kit) { k.ExpectCalls(toolsettest.Call{Arguments: []byte("{")}) }, want: []string{"arguments of call 1 are no JSON"}},
 		{name: "calls and none", run: closed, check: func(k *toolsettest.Kit) { k.ExpectCalls() }, want: []string{"expected: none\ngot:\n> 1. shop"}},
 		{name: "other server", plan: func(k *toolsettest.Kit) { k.OnCall("browser", "", 1) }, want: []string{`there is no server "browser"; New was given shop`}},
 		{name: "calls of another server", plan: func(k *toolsettest.Kit) { k.Calls("browser") }, want: []string{`there is no server "browser"`}},
