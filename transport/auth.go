@@ -98,7 +98,7 @@ type authority interface {
 func (r *remote) newAuthority() authority {
 	switch {
 	case r.options.hasBearer:
-		return newBearer(r.ctx, r.options.bearer, r.options.patience())
+		return newBearer(r.options.bearer, r.options.patience())
 	case r.options.hasOAuth:
 		return holdOAuth(r.options.oauth, r.options.patience())
 	}

@@ -12,7 +12,8 @@ import (
 
 // A bearer is the authority of one connection with [WithBearer].
 type bearer struct {
-	ctx      context.Context // the session's
+	ctx      context.Context // the connection's, its DELETE included
+	cancel   context.CancelFunc
 	fetch    func(context.Context) (string, error)
 	renewals renewal[string]
 
@@ -20,8 +21,10 @@ type bearer struct {
 	token string
 }
 
-func newBearer(ctx context.Context, fetch func(context.Context) (string, error), patience time.Duration) *bearer {
-	return &bearer{ctx: ctx, fetch: fetch, renewals: renewal[string]{patience: patience}}
+func newBearer(fetch func(context.Context) (string, error), patience time.Duration) *bearer {
+	b := &bearer{fetch: fetch, renewals: renewal[string]{patience: patience}}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	return b
 }
 
 // current returns the token in use. The first one has to be fetched.
@@ -69,4 +72,4 @@ func (b *bearer) after(ctx context.Context, rounds uint64) (credential, error) {
 
 func (b *bearer) name() string { return "WithBearer" }
 
-func (b *bearer) release() {}
+func (b *bearer) release() { b.cancel() }

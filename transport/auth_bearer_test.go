@@ -428,3 +428,29 @@ func TestBearerOverSSE(t *testing.T) {
 	counts(t, session, 3)
 	expectLives(t, server)
 }
+
+// A session whose token has expired meanwhile is ended at the server all the same: the
+// function's context lives for the DELETE, and no longer.
+func TestBearerRenewedForTheEnd(t *testing.T) {
+	t.Parallel()
+	s, source := newSite(t, nil), newSecretSource()
+	s.put(source.guard(nil))
+	var last context.Context
+	session, server := openHTTP(t, s, transport.WithBearer(func(ctx context.Context) (string, error) {
+		if last = ctx; ctx.Err() != nil { // as one that asks over the network
+			return "", ctx.Err()
+		}
+		return source.token(ctx)
+	}))
+	counts(t, session, 1)
+	source.rotate("token-number-2")
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := s.count("DELETE "); n != 2 {
+		t.Errorf("there were %d DELETEs", n)
+	}
+	if last.Err() == nil {
+		t.Error("the function's context outlives the session")
+	}
+}
