@@ -16,10 +16,11 @@ var importOrder = []struct {
 	{"failure", nil},
 	{"queue", []string{"failure"}},
 	{"heartbeat", []string{"failure", "queue"}},
-	{"transport", []string{"failure", "queue", "heartbeat"}},
+	{"internal/thrown", nil},
+	{"transport", []string{"failure", "queue", "heartbeat", "internal/thrown"}},
 	{"internal/calls", []string{"failure", "queue"}},
 	{"internal/hostless", []string{"failure", "queue", "transport"}},
-	{"session", []string{"failure", "queue", "heartbeat", "transport", "internal/calls", "internal/hostless"}},
+	{"session", []string{"failure", "queue", "heartbeat", "transport", "internal/thrown", "internal/calls", "internal/hostless"}},
 	{"toolset", []string{"failure", "queue", "heartbeat", "internal/calls"}}, // of heartbeat, the markers
 	{"stateless", []string{"failure", "queue", "internal/calls", "toolset"}},
 	{"toolsettest", []string{"failure", "queue", "heartbeat", "transport", "internal/hostless", "session"}},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/mcpsession/mcpsession/failure"
 	"github.com/mcpsession/mcpsession/heartbeat"
+	"github.com/mcpsession/mcpsession/internal/thrown"
 	"github.com/mcpsession/mcpsession/queue"
 )
 
@@ -98,12 +98,12 @@ func (a *attempt) runSafely(ctx context.Context) (err error) {
 		if p == nil {
 			return
 		}
-		a.logger.Error("mcpsession: the session activity panicked", "panic", p, "stack", string(debug.Stack()))
+		a.logger.Error("mcpsession: the session activity panicked", "error", thrown.Error("it", p), "stack", string(debug.Stack()))
 		if a.block == nil {
-			err = a.retryable(failure.ReasonConnect, fmt.Errorf("the session activity panicked: %v", p))
+			err = a.retryable(failure.ReasonConnect, thrown.Error("the session activity", p))
 			return
 		}
-		a.block.end(lost(failure.ReasonDedicatedWorker, "its host panicked: %v", p))
+		a.block.end(lost(failure.ReasonDedicatedWorker, "%v", thrown.Error("its host", p)))
 		if a.block.conn != nil && !isClosed(a.block.over) {
 			a.block.close()
 		}

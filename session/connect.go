@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/internal/thrown"
 	"github.com/mcpsession/mcpsession/transport"
 )
 
@@ -151,7 +152,7 @@ func (o *opener) handshake(ctx context.Context, c carrier) (*connection, error) 
 		var came opened
 		defer func() {
 			if p := recover(); p != nil {
-				came.err = fmt.Errorf("the transport panicked: %v", p)
+				came.err = thrown.Error("the transport", p)
 			}
 			done <- came
 		}()
@@ -206,7 +207,7 @@ func (c *connection) close() error {
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- fmt.Errorf("the transport panicked: %v", p)
+				done <- thrown.Error("the transport", p)
 			}
 		}()
 		done <- c.closeBoth()

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/internal/thrown"
 	"github.com/mcpsession/mcpsession/queue"
 	"github.com/mcpsession/mcpsession/transport"
 )
@@ -138,7 +139,7 @@ func (x *exchange) failed(reason failure.Reason, ran failure.ToolRan, message st
 }
 
 func (x *exchange) panicked(p any) error {
-	return x.failed(failure.ReasonNoAnswer, x.ran(), fmt.Sprintf("the request panicked: %v", p))
+	return x.failed(failure.ReasonNoAnswer, x.ran(), thrown.Error("the request", p).Error())
 }
 
 // ran says whether the tool of a request that got no answer ran.

@@ -2,12 +2,13 @@ package session
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpsession/mcpsession/internal/thrown"
 )
 
 // A guardedTransport is a transport of a user, of whose connection a panic is an
@@ -58,6 +59,6 @@ func (c guardedConnection) Close() (err error) {
 // recovered makes a panic of its caller an error.
 func recovered(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("the transport panicked: %v", p)
+		*err = thrown.Error("the transport", p)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/internal/thrown"
 	"github.com/mcpsession/mcpsession/transport"
 )
 
@@ -62,7 +63,7 @@ func (o *opener) connector(ctx context.Context) (carrier, error) {
 		var b built
 		defer func() {
 			if p := recover(); p != nil {
-				b.err = fmt.Errorf("the connector panicked: %v", p)
+				b.err = thrown.Error("the connector", p)
 			}
 			done <- b
 		}()

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/internal/thrown"
 	"github.com/mcpsession/mcpsession/queue"
 )
 
@@ -81,7 +82,7 @@ func RegisterScript[In, Out any](name string, run func(ctx context.Context, mcp 
 func unmarshal(raw json.RawMessage, into any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("decoding it panicked: %v", p)
+			err = thrown.Error("decoding it", p)
 		}
 	}()
 	return json.Unmarshal(raw, into)

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/internal/thrown"
 )
 
 // scriptGrace is how long a script may take to return once its context has ended. It
@@ -47,8 +48,8 @@ func (p *preparedScript) run(ctx context.Context, asker asker) scriptEnd {
 		defer func() {
 			if r := recover(); r != nil {
 				activity.GetLogger(ctx).Error("mcpsession: a script panicked",
-					"script", p.Script, "server", p.server, "panic", r, "stack", string(debug.Stack()))
-				end.panicked, end.err = true, p.failed(failure.ReasonScriptPanicked, failure.RanYes, fmt.Sprintf("script %q panicked: %v", p.Script, r))
+					"script", p.Script, "server", p.server, "error", thrown.Error("it", r), "stack", string(debug.Stack()))
+				end.panicked, end.err = true, p.failed(failure.ReasonScriptPanicked, failure.RanYes, thrown.Error(fmt.Sprintf("script %q", p.Script), r).Error())
 			}
 			returned <- end
 		}()
@@ -77,7 +78,7 @@ func (p *preparedScript) outcome(end scriptEnd) (_ json.RawMessage, err error) {
 	defer func() {
 		// Of a method of the output or of the error, or of details that don't encode.
 		if r := recover(); r != nil {
-			err = p.failed(failure.ReasonScriptOutput, failure.RanYes, fmt.Sprintf("script %q ran, and encoding what it returned panicked: %v", p.Script, r))
+			err = p.failed(failure.ReasonScriptOutput, failure.RanYes, thrown.Error(fmt.Sprintf("script %q ran, and encoding what it returned", p.Script), r).Error())
 		}
 	}()
 	switch {

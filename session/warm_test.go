@@ -785,7 +785,7 @@ func TestWarmHasNothingToStart(t *testing.T) {
 			return nil, a.Decode(new(string))
 		}, false, ""},
 		"fails":      {func(context.Context, transport.Argument) (mcp.Transport, error) { return nil, errors.New("no vault") }, false, "no vault"},
-		"panics":     {func(context.Context, transport.Argument) (mcp.Transport, error) { panic("no activity") }, false, "no activity"},
+		"panics":     {func(context.Context, transport.Argument) (mcp.Transport, error) { panic("no activity") }, false, "the connector panicked with a string"},
 		"no command": {inMemory, true, "Warm has no effect"},
 		"wraps nothing": {func(ctx context.Context, a transport.Argument) (mcp.Transport, error) {
 			made, err := inMemory(ctx, a)

@@ -3,6 +3,7 @@ package tests
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -128,6 +129,9 @@ func TestTransportPanics(t *testing.T) {
 				if !ok || details.ToolRan != failure.RanNo || failure.IsDedicatedWorker(err) {
 					t.Errorf("OpenFailure %v, details %+v: %v", ok, details, err)
 				}
+				if strings.Contains(err.Error(), "own fault") {
+					t.Errorf("what it panicked with is told: %v", err)
+				}
 			case err != nil:
 				t.Fatal(err)
 			default:
@@ -136,6 +140,7 @@ func TestTransportPanics(t *testing.T) {
 				if tc.loss {
 					_, err := block.call(fixture.Incr, nil)
 					b.wantLoss(err, failure.ReasonServerGone, failure.RanUnknown)
+					mentions(t, err.Error(), "the transport panicked with a string")
 					b.wantLoss(block.close(), failure.ReasonServerGone, "")
 				} else if err := block.close(); err != nil {
 					t.Error(err)

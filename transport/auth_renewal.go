@@ -4,22 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
+
+	"github.com/mcpsession/mcpsession/internal/thrown"
 )
 
 // errTokenTimeout says that a token did not come in time.
 var errTokenTimeout = errors.New("no token came in time")
-
-// errPanicked says that what gives credentials panicked. The value of a panic may
-// hold one that nobody knows yet, so it is told only where the runtime made it.
-func errPanicked(value any) error {
-	if fault, ok := value.(runtime.Error); ok {
-		return fmt.Errorf("it panicked: %v", fault)
-	}
-	return fmt.Errorf("it panicked with a %T, which is not told, since it may hold a secret", value)
-}
 
 // A renewal gets a T for all who need one at the same time: one getter runs at most,
 // and all wait for it. Who needs one says how many rounds had ended when it last took
@@ -86,7 +78,7 @@ func (r *renewal[T]) run(round *round[T], base context.Context, limit time.Durat
 	defer late.Stop()
 	defer func() {
 		if p := recover(); p != nil {
-			round.err = errPanicked(p)
+			round.err = thrown.Error("it", p)
 		}
 		r.mu.Lock()
 		r.ended++

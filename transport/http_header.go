@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/mcpsession/mcpsession/internal/thrown"
 )
 
 // makeHeader asks for the caller's headers.
@@ -14,8 +16,8 @@ func (r *remote) makeHeader(ctx context.Context) (header http.Header, err error)
 		return nil, nil
 	}
 	defer func() {
-		if thrown := recover(); thrown != nil {
-			header, err = nil, fmt.Errorf("transport: the function given to WithHeaders failed: %w", errPanicked(thrown))
+		if p := recover(); p != nil {
+			header, err = nil, thrown.Error("transport: the function given to WithHeaders", p)
 		}
 	}()
 	given, err := r.options.headers(ctx)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcpsession/mcpsession/internal/thrown"
 )
 
 // inMemoryTimeout bounds the end of a server in this process: its handlers are
@@ -69,8 +71,8 @@ func (m *inMemory) makeServer() (server *mcp.Server, err error) {
 		return nil, Permanent("no-server", errors.New("transport: InMemory was given no function; give it one that returns an *mcp.Server"))
 	}
 	defer func() {
-		if thrown := recover(); thrown != nil {
-			server, err = nil, fmt.Errorf("transport: the function given to InMemory panicked: %v", thrown)
+		if p := recover(); p != nil {
+			server, err = nil, thrown.Error("transport: the function given to InMemory", p)
 		}
 	}()
 	if server = m.newServer(m.arg); server == nil {

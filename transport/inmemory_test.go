@@ -53,7 +53,7 @@ func TestInMemoryWithoutServer(t *testing.T) {
 	}{
 		{"no function", nil, true, "InMemory was given no function"},
 		{"no server", func(transport.Argument) *mcp.Server { return nil }, true, "returned no server for this argument"},
-		{"panic", func(transport.Argument) *mcp.Server { panic("no database") }, false, "panicked: no database"},
+		{"panic", func(transport.Argument) *mcp.Server { panic("no database") }, false, "panicked with a string"},
 	} {
 		made, err := transport.InMemory(test.newServer)(t.Context(), nil)
 		if err != nil {

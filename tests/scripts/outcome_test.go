@@ -34,7 +34,7 @@ func TestScriptEnds(t *testing.T) {
 		attempt int32 // of a script with its own session; 1 if zero
 	}{
 		"a plain error":        {act: act{Then: "fail"}, kind: failure.TypeScript, reason: failure.ReasonScriptFailed, ran: failure.RanYes, words: "it failed: the script is not content"},
-		"a panic":              {act: act{Then: "panic"}, kind: failure.TypeScript, reason: failure.ReasonScriptPanicked, ran: failure.RanYes, words: "the script is beside itself"},
+		"a panic":              {act: act{Then: "panic"}, kind: failure.TypeScript, reason: failure.ReasonScriptPanicked, ran: failure.RanYes, words: `script "act" panicked with a string`},
 		"no return":            {act: act{Then: "exit"}, kind: failure.TypeScript, reason: failure.ReasonScriptFailed, ran: failure.RanYes, words: "without returning"},
 		"a tool's failure":     {act: act{Then: "tool", Until: fixture.Fail}, kind: failure.TypeTool, ran: failure.RanYes, words: "the tool failed"},
 		"a refusal":            {act: act{Then: "tool", Until: fixture.Refuse}, kind: failure.TypeMCPProtocol, ran: failure.RanUnknown, words: "no such thing"},
@@ -119,8 +119,8 @@ func TestScriptMisfits(t *testing.T) {
 	}{
 		"unknown":                     {"nobody-knows", nil, failure.ReasonUnknownScript, failure.RanNo, []string{`"nobody-knows"`, `"count"`, "session.RegisterScript"}, 3},
 		"another input":               {scriptCount, []string{"three"}, failure.ReasonBadInput, failure.RanNo, []string{`"count"`, "scripts.counting"}, 1},
-		"an input that panics":        {scriptMines, map[string]bool{"In": true}, failure.ReasonBadInput, failure.RanNo, []string{"the input goes off"}, 1},
-		"an output that panics":       {scriptMines, map[string]bool{"Out": true}, failure.ReasonScriptOutput, failure.RanYes, []string{"the output goes off"}, 1},
+		"an input that panics":        {scriptMines, map[string]bool{"In": true}, failure.ReasonBadInput, failure.RanNo, []string{"decoding it panicked with a string"}, 1},
+		"an output that panics":       {scriptMines, map[string]bool{"Out": true}, failure.ReasonScriptOutput, failure.RanYes, []string{"encoding what it returned panicked with a string"}, 1},
 		"an error that can't be sent": {scriptAct, act{File: os.DevNull, Then: "fail oddly"}, failure.ReasonScriptOutput, failure.RanYes, []string{`"act"`}, 1},
 		"a strange output":            {scriptOddOut, nil, failure.ReasonScriptOutput, failure.RanYes, []string{`"odd"`, "func()"}, 1},
 	} {
