@@ -27,16 +27,18 @@ func (r *remote) send(ctx, tracked context.Context, request *http.Request) (resp
 	}
 	r.learnToken(c.authorization)
 	response, sent, err = r.sendAs(ctx, tracked, request, c)
-	if err != nil || !r.authority.renewable(response) || request.GetBody == nil && request.Body != nil && request.Body != http.NoBody {
+	if err != nil || !r.authority.renewable(response) || request.GetBody == nil && request.Body != nil && request.Body != http.NoBody ||
+		r.otherSession(request, response) { // it has passed what refuses credentials
 		return response, sent, err
 	}
-	said, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
-	_ = response.Body.Close()
-	// Known until it is sent again, should the caller's patience end before.
+	// Known until it is sent again, should the caller's patience end before, in a body
+	// that does not end as well.
 	NoteFault(tracked, &Fault{
 		Reason: failure.ReasonUnauthorized, ToolRan: failure.RanNo,
 		Message: fmt.Sprintf("the server answered HTTP %d %s, and its credential was being renewed", response.StatusCode, http.StatusText(response.StatusCode)),
 	})
+	said, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
+	_ = response.Body.Close()
 	renewed, err := r.authority.renew(ctx, c, r.forAuthority(ctx, request, c), withBody(response, said))
 	if err != nil {
 		return nil, false, r.uncredited(ctx, renewed, err)
