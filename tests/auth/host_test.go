@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,9 +12,11 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -38,8 +41,9 @@ type hostConfig struct {
 	Written          string // the directory for what it writes
 	Kept             string // the directory of its secrets: static tokens, and a grant
 	Sites            map[string]string
-	Header, Env      string // secrets
-	PanicHolds       string // what a function panics with
+	Header, Env      string            // secrets
+	Loaded           map[string]string // variables with secrets, which a configuration file names
+	PanicHolds       string            // what a function panics with
 }
 
 // The servers of a host process, each with its secrets. Servers with other ways to
@@ -47,8 +51,9 @@ type hostConfig struct {
 var hostServers = []struct {
 	name    string
 	connect func(hostConfig) (transport.Connector, error)
+	warm    int
 }{
-	{"header", func(c hostConfig) (transport.Connector, error) {
+	{name: "header", connect: func(c hostConfig) (transport.Connector, error) {
 		return transport.HTTP(c.Sites["header"], transport.WithHeaders(func(context.Context) (http.Header, error) {
 			if c.has("panic-headers") {
 				panic("cannot read " + c.PanicHolds)
@@ -56,7 +61,7 @@ var hostServers = []struct {
 			return http.Header{"X-Api-Key": {c.Header}}, nil
 		})), nil
 	}},
-	{"bearer", func(c hostConfig) (transport.Connector, error) {
+	{name: "bearer", connect: func(c hostConfig) (transport.Connector, error) {
 		return transport.HTTP(c.Sites["bearer"], transport.WithBearer(func(context.Context) (string, error) {
 			token, err := os.ReadFile(filepath.Join(c.Kept, "token"))
 			switch {
@@ -68,27 +73,91 @@ var hostServers = []struct {
 			return string(token), err
 		})), nil
 	}},
-	{"oauth", func(c hostConfig) (transport.Connector, error) {
+	{name: "oauth", connect: func(c hostConfig) (transport.Connector, error) {
 		handler, err := transport.AuthorizationCode(loginConfig(nil), transport.FileTokenStore(filepath.Join(c.Kept, "grant")))
 		return transport.HTTP(c.Sites["oauth"], transport.WithOAuth(handler)), err
 	}},
-	{"login", func(c hostConfig) (transport.Connector, error) {
+	{name: "login", connect: func(c hostConfig) (transport.Connector, error) {
 		handler, err := transport.AuthorizationCode(loginConfig(browser), nil)
 		return transport.HTTP(c.Sites["login"], transport.WithOAuth(handler)), err
 	}},
-	{"service", func(c hostConfig) (transport.Connector, error) {
+	{name: "service", connect: func(c hostConfig) (transport.Connector, error) {
 		handler, err := newCredentials()
 		return transport.HTTP(c.Sites["service"], transport.WithOAuth(handler)), err
 	}},
-	{"stdio", func(c hostConfig) (transport.Connector, error) {
+	{name: "stdio", connect: func(c hostConfig) (transport.Connector, error) {
 		return func(ctx context.Context, arg transport.Argument) (mcp.Transport, error) {
-			env := []string{roleVariable + "=" + roleMCP, ownerVariable + "=" + c.Owner, envVariable + "=" + c.Env, "GORACE=atexit_sleep_ms=0"}
+			env := c.environment()
 			if c.has("die") {
 				env = append(env, "MCPSESSION_AUTH_DIE=1")
 			}
 			return transport.CommandWithOptions(transport.CommandOptions{Env: env}, os.Args[0])(ctx, arg)
 		}, nil
 	}},
+	{name: "warm", warm: 1, connect: func(c hostConfig) (transport.Connector, error) {
+		env := append(c.environment(), warmVariable+"="+c.Owner)
+		return transport.CommandWithOptions(transport.CommandOptions{Env: env}, os.Args[0]), nil
+	}},
+	{name: "loaded", connect: func(c hostConfig) (transport.Connector, error) { return c.load("loaded") }},
+	{name: "loaded-stdio", connect: func(c hostConfig) (transport.Connector, error) { return c.load("loaded-stdio") }},
+}
+
+// environment is that of a server over stdio with a secret.
+func (c hostConfig) environment() []string {
+	return []string{roleVariable + "=" + roleMCP, ownerVariable + "=" + c.Owner, envVariable + "=" + c.Env, "GORACE=atexit_sleep_ms=0"}
+}
+
+// load returns the connector of a server of a configuration file, whose variables are
+// set for it alone.
+func (c hostConfig) load(name string) (transport.Connector, error) {
+	for variable, secret := range c.Loaded {
+		if err := os.Setenv(variable, secret); err != nil {
+			return nil, err
+		}
+		defer func() { _ = os.Unsetenv(variable) }()
+	}
+	file, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
+		"loaded": map[string]any{
+			"url":     c.Sites["loaded"] + "/${LOADED_PATH}?key=${LOADED_QUERY}",
+			"headers": map[string]string{"X-Api-Key": "key ${LOADED_HEADER}"},
+		},
+		"loaded-stdio": map[string]any{
+			"command": os.Args[0], "args": []string{"--key=${LOADED_ARGUMENT}"},
+			"env": map[string]string{roleVariable: roleMCP, ownerVariable: c.Owner, envVariable: "${LOADED_ENV}", "GORACE": "atexit_sleep_ms=0"},
+		},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	servers, err := session.Load(bytes.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range servers {
+		if s.Name == name {
+			return s.Connect, nil
+		}
+	}
+	return nil, fmt.Errorf("the file has no %s", name)
+}
+
+// relay is a script that calls a tool, and tells how that failed in words of its own.
+const relay = "relay"
+
+func (c hostConfig) registerRelay() error {
+	return session.RegisterScript(relay, func(ctx context.Context, mcp *session.Conn, tool string) (string, error) {
+		if c.has("panic-script") {
+			panic(errors.New("cannot read " + c.PanicHolds))
+		}
+		result, err := mcp.CallTool(ctx, tool, nil)
+		switch {
+		case err != nil && c.has("plain-script"):
+			return "", fmt.Errorf("relayed from %s: %v", mcp.Server(), err)
+		case err != nil:
+			return "", fmt.Errorf("relayed from %s: %w", mcp.Server(), err)
+		}
+		return fixture.Text(result), nil
+	})
 }
 
 // has reports whether a test has told the host to misbehave so.
@@ -138,7 +207,10 @@ func runHost() {
 		if err != nil {
 			fail(err)
 		}
-		servers = append(servers, session.Server{Name: s.name, Connect: connect})
+		servers = append(servers, session.Server{Name: s.name, Connect: connect, Warm: s.warm})
+	}
+	if err := config.registerRelay(); err != nil {
+		fail(err)
 	}
 	plugin, err := session.NewPlugin(session.Options{Servers: servers})
 	if err != nil {
@@ -249,6 +321,9 @@ func (h *hostProcess) stop() {
 // envVariable is the secret of a server over stdio.
 const envVariable = "MCPSESSION_AUTH_SECRET"
 
+// warmVariable marks the server that is started before somebody wants it.
+const warmVariable = "MCPSESSION_AUTH_WARM"
+
 // The tools of the server over stdio, besides those of the fixture.
 const (
 	die     = "die"     // tells its secret on stderr, and exits
@@ -257,11 +332,18 @@ const (
 )
 
 func serveStdio() {
-	secret := os.Getenv(envVariable)
+	secret := strings.Join(append([]string{os.Getenv(envVariable)}, os.Args[1:]...), " and ")
 	if os.Getenv("MCPSESSION_AUTH_DIE") != "" {
 		fmt.Fprintln(os.Stderr, "cannot start with", secret)
 		os.Exit(3)
 	}
+	terminated := make(chan os.Signal, 1)
+	signal.Notify(terminated, syscall.SIGTERM)
+	go func() {
+		<-terminated
+		fmt.Fprintln(os.Stderr, "terminated with", secret)
+		os.Exit(9)
+	}()
 	s := fixture.New()
 	for name, handler := range map[string]func() error{
 		die: func() error {

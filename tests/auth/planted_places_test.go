@@ -44,21 +44,23 @@ type place struct {
 	read func(*plantation) []byte
 	// holds is what is in it in any case: else nothing was looked at.
 	holds []string
+	// inherent is the kind of secret that stands there, as who put it there knows.
+	inherent string
 }
 
 var places = []place{
-	{"the requests of the host to Temporal", inFile("wire"), []string{"RespondActivityTaskCompleted", "RecordActivityTaskHeartbeat", "argument-that-flows", "[redacted]"}},
-	{"the host's metrics", inFile("metrics"), []string{"temporal_activity", "mcp.bearer.call-tool"}},
-	{"the host's stdout", inFile("stdout"), []string{"ready"}},
-	{"the host's stderr: SDK logger, slog's default, servers over stdio", inFile("stderr"), []string{"unhappy with [redacted]", "Namespace"}},
-	{"the files that the host has left in its temporary directory", (*plantation).temporary, nil},
-	{"the requests of workflows and clients to Temporal", func(p *plantation) []byte { return p.wire.bytes() }, []string{"StartWorkflowExecution", "RespondWorkflowTaskCompleted"}},
-	{"the log of workflows and clients", func(p *plantation) []byte { return p.log.bytes() }, []string{"Namespace"}},
-	{"the histories", (*plantation).histories, []string{"argument-that-flows", "[redacted]", "mcp.oauth.session"}},
-	{"what Temporal shows of open runs, heartbeats among it", func(p *plantation) []byte { return p.described.Bytes() }, []string{"mcp-session-opened"}},
-	{"what workflows saw of errors", func(p *plantation) []byte { return []byte(p.texts("texts")) }, []string{"[redacted]", "unauthorized", "server-gone"}},
-	{"what clients saw of errors", func(p *plantation) []byte { return p.errors.Bytes() }, []string{"[redacted]", "unauthorized", "server-gone"}},
-	{"the arguments of processes", func(p *plantation) []byte { return p.arguments.Bytes() }, []string{"auth.test"}},
+	{"the requests of the host to Temporal", inFile("wire"), []string{"RespondActivityTaskCompleted", "RecordActivityTaskHeartbeat", `"openedAt"`, "argument-that-flows", "[redacted]"}, ""},
+	{"the host's metrics", inFile("metrics"), []string{"temporal_activity", "mcp.bearer.call-tool"}, ""},
+	{"the host's stdout", inFile("stdout"), []string{"ready"}, ""},
+	{"the host's stderr: SDK logger, slog's default, servers over stdio", inFile("stderr"), []string{"unhappy with [redacted]", "terminated with [redacted]", "Namespace"}, ""},
+	{"the files that the host has left in its temporary directory", (*plantation).temporary, nil, ""},
+	{"the requests of workflows and clients to Temporal", func(p *plantation) []byte { return p.wire.bytes() }, []string{"StartWorkflowExecution", "RespondWorkflowTaskCompleted"}, ""},
+	{"the log of workflows and clients", func(p *plantation) []byte { return p.log.bytes() }, []string{"Namespace"}, ""},
+	{"the histories", (*plantation).histories, []string{"argument-that-flows", "[redacted]", "mcp.oauth.session", "relayed from stdio: ", "relayed from loaded: "}, ""},
+	{"what Temporal shows of open runs, heartbeats among it", func(p *plantation) []byte { return p.described.Bytes() }, []string{"mcp-session-opened", `"calls":`}, ""},
+	{"what workflows saw of errors", func(p *plantation) []byte { return []byte(p.texts("texts")) }, []string{"[redacted]", "unauthorized", "server-gone"}, ""},
+	{"what clients saw of errors", func(p *plantation) []byte { return p.errors.Bytes() }, []string{"[redacted]", "unauthorized", "server-gone"}, ""},
+	{"the arguments of processes", func(p *plantation) []byte { return p.arguments.Bytes() }, []string{"auth.test"}, "argument"},
 }
 
 func inFile(name string) func(*plantation) []byte {
@@ -157,6 +159,9 @@ func (p *plantation) expectSilence() {
 			}
 		}
 		for kind, values := range secrets {
+			if kind == place.inherent {
+				continue
+			}
 			for _, value := range values {
 				for _, form := range forms(value) {
 					if at := bytes.Index(written, []byte(form)); at >= 0 {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -115,6 +116,12 @@ func (p *plantation) fails(d *driver, name string, s step, is func(error) bool) 
 	p.look()
 }
 
+// said returns how often the host has logged this.
+func (p *plantation) said(what string) int {
+	p.Helper()
+	return bytes.Count(inFile("stderr")(p), []byte(what))
+}
+
 func (p *plantation) texts(name string) (all string) {
 	for _, d := range p.drivers {
 		var text string
@@ -183,7 +190,7 @@ func (p *plantation) talkative(status int, code string) grantFault {
 }
 
 // overHTTP are the servers of a host process to which an echo is put.
-var overHTTP = []string{"header", "bearer", "oauth", "login", "service"}
+var overHTTP = []string{"header", "bearer", "oauth", "login", "service", "loaded"}
 
 // A situation is one in which secrets might be told. Other situations come here; each
 // has a run of its own.
@@ -238,7 +245,7 @@ var situations = []situation{
 	}},
 	{"a call that takes too long", func(p *plantation, d *driver) {
 		for _, s := range hostServers {
-			d.must("open", step{Server: s.name, Timeout: time.Second})
+			d.must("open", step{Server: s.name, Timeout: 300 * time.Millisecond})
 			p.fails(d, "call", step{Server: s.name, Tool: fixture.Block, Arguments: map[string]string{}}, isCall(failure.ReasonCallTimeout))
 			d.must("close", step{Server: s.name})
 		}
@@ -308,6 +315,67 @@ var situations = []situation{
 		p.fails(d, "open", step{Server: "stdio"}, isOpen)
 		p.tell("die", false)
 	}},
+	{"a loaded server over stdio that tells its secrets", func(p *plantation, d *driver) {
+		d.must("open", step{Server: "loaded-stdio"})
+		p.look()
+		d.must("call", step{Server: "loaded-stdio", Tool: grumble})
+		p.fails(d, "call", step{Server: "loaded-stdio", Tool: blurt}, failure.IsMCPProtocol)
+		p.fails(d, "stateless", step{Server: "loaded-stdio", Tool: blurt}, failure.IsMCPProtocol)
+		p.fails(d, "call", step{Server: "loaded-stdio", Tool: die}, isLost(failure.ReasonServerGone))
+	}},
+	{"scripts that hand on what they were told, and that panic", func(p *plantation, d *driver) {
+		failed := func(err error) bool { return err != nil && !failure.IsScript(err) }
+		fails := func(s step, is func(error) bool) {
+			p.fails(d, "script", s, is)
+			p.fails(d, "script in block", s, is)
+		}
+		relays := func(s step) {
+			fails(s, failed) // as its call did
+			p.tell("plain-script", true)
+			fails(s, failure.IsScript)
+			p.tell("plain-script", false)
+		}
+		for _, name := range []string{"stdio", "loaded", "bearer"} {
+			d.must("open", step{Server: name})
+			d.must("script", step{Server: name, Tool: fixture.Incr})
+			d.must("script in block", step{Server: name, Tool: fixture.Incr})
+		}
+		relays(step{Server: "stdio", Tool: blurt})
+		for _, name := range []string{"loaded", "bearer"} {
+			for _, fault := range []siteFault{
+				echoing(200, "application/json", echoRPC), echoing(422, "text/plain", echo), echoing(500, "text/plain", echo),
+			} {
+				p.sites[name].put(func(w http.ResponseWriter, request *http.Request, method string) bool {
+					return method == "tools/call" && fault(w, request, method)
+				})
+				relays(step{Server: name, Tool: fixture.Incr})
+			}
+			p.sites[name].put(nil)
+		}
+		p.tell("panic-script", true)
+		fails(step{Server: "loaded", Tool: fixture.Incr}, failure.IsScript)
+		p.tell("panic-script", false)
+		fails(step{Server: "stdio", Tool: die}, failed)
+	}},
+	{"a warm session that dies while it waits", func(p *plantation, d *driver) {
+		for range 2 { // the second is started in the place of the first
+			var waiting []int
+			p.eventually("a warm session waits", func() bool {
+				waiting = fixture.Owned(warmVariable, p.config.Owner)
+				return len(waiting) == 1
+			})
+			const death, birth = "a warm session was lost while it waited", "a warm session is ready"
+			dead, ready := p.said(death), p.said(birth)
+			if err := syscall.Kill(waiting[0], syscall.SIGTERM); err != nil {
+				p.Fatal(err)
+			}
+			p.eventually("its death is noticed", func() bool { return p.said(death) > dead })
+			p.eventually("there is another", func() bool { return p.said(birth) > ready })
+		}
+		d.must("open", step{Server: "warm"})
+		p.fails(d, "call", step{Server: "warm", Tool: blurt}, failure.IsMCPProtocol)
+		p.fails(d, "call", step{Server: "warm", Tool: die}, isLost(failure.ReasonServerGone))
+	}},
 	{"a host that is lost", func(p *plantation, d *driver) {
 		d.must("open", step{Server: "bearer"})
 		d.must("open", step{Server: "stdio"})
@@ -363,6 +431,10 @@ func plantAll(t *testing.T) *plantation {
 	p.config = hostConfig{
 		TaskQueue: p.hosts(), Owner: p.taskQueue, Written: p.file("written"), Kept: p.file("kept"),
 		Header: p.plant("header value"), Env: p.plant("environment value"), PanicHolds: p.plant("panic value"),
+		Loaded: map[string]string{
+			"LOADED_PATH": p.plant("part of a path"), "LOADED_QUERY": p.plant("query key"), "LOADED_HEADER": p.plant("header value"),
+			"LOADED_ARGUMENT": p.plant("argument"), "LOADED_ENV": p.plant("environment value"),
+		},
 		Sites: make(map[string]string),
 	}
 	for _, directory := range []string{p.config.Written, p.config.Kept} {
@@ -380,6 +452,8 @@ func plantAll(t *testing.T) *plantation {
 	for _, name := range slices.Sorted(maps.Keys(p.sites)) {
 		p.config.Sites[name] = p.sites[name].endpoint() + "?key=" + p.plant("query key")
 	}
+	p.sites["loaded"] = newSite(t, nil, nil)
+	p.config.Sites["loaded"] = p.sites["loaded"].endpoint() // the file adds its secrets
 	logIn(t, p.sites["oauth"], transport.FileTokenStore(filepath.Join(p.config.Kept, "grant")))
 	p.host = p.startHost(p.config)
 	return p

@@ -181,6 +181,13 @@ func driven(ctx workflow.Context, hosts string) error {
 			return fixture.Text(result), err
 		},
 	}
+	handlers["script"] = func(ctx workflow.Context, s step) (string, error) {
+		return toolset.RunScript[string](ctx, toolset.ScriptOptions{Server: s.Server, TaskQueue: hosts}, relay, s.Tool)
+	}
+	handlers["script in block"] = func(ctx workflow.Context, s step) (out string, err error) {
+		err = blocks[s.Server].Run(ctx, relay, s.Tool, &out)
+		return out, err
+	}
 	var texts []string
 	handlers["close"] = func(ctx workflow.Context, s step) error {
 		err := blocks[s.Server].Close(ctx)
@@ -196,7 +203,7 @@ func driven(ctx workflow.Context, hosts string) error {
 			return err
 		}
 	}
-	for _, name := range []string{"call", "stateless"} {
+	for _, name := range []string{"call", "stateless", "script", "script in block"} {
 		inner := handlers[name].(func(workflow.Context, step) (string, error))
 		handlers[name] = func(ctx workflow.Context, s step) (string, error) {
 			text, err := inner(ctx, s)

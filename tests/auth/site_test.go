@@ -65,7 +65,7 @@ func newSiteOf(t *testing.T, mcpHandler *fixture.HTTP, verify auth.TokenVerifier
 	if verify != nil {
 		checked = auth.RequireBearerToken(verify, options)(guarded)
 	}
-	mux.HandleFunc("/mcp", func(w http.ResponseWriter, request *http.Request) {
+	serve := func(w http.ResponseWriter, request *http.Request) {
 		method := methodOf(request)
 		s.mu.Lock()
 		s.requests = append(s.requests, siteRequest{method, request.Header.Get("Mcp-Session-Id"), request.Header.Get("Authorization")})
@@ -74,7 +74,9 @@ func newSiteOf(t *testing.T, mcpHandler *fixture.HTTP, verify auth.TokenVerifier
 		if before == nil || !before(w, request, method) {
 			checked.ServeHTTP(w, request)
 		}
-	})
+	}
+	mux.HandleFunc("/mcp", serve)
+	mux.HandleFunc("/mcp/", serve) // a path with a secret
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		mcpHandler.Evict()
