@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcpsession/mcpsession/failure"
+	"github.com/mcpsession/mcpsession/internal/thrown"
 )
 
 // Headers of MCP over HTTP.
@@ -57,7 +58,7 @@ func (r *remote) sendAs(ctx, tracked context.Context, request *http.Request, c c
 		if out.Body != nil && out.Body != http.NoBody {
 			out.Body = &notedBody{ReadCloser: out.Body, read: note}
 		}
-		response, err := r.base.RoundTrip(out)
+		response, err := r.roundTrip(out)
 		if err != nil {
 			// A Transport that has not read the body can't have sent it, and without
 			// all of it a server runs nothing.
@@ -77,6 +78,18 @@ func (r *remote) sendAs(ctx, tracked context.Context, request *http.Request, c c
 		}
 		out = again
 	}
+}
+
+// roundTrip is that of the Transport, which may be the user's, of which a panic is an
+// error: requests are sent from goroutines that are nobody's, where it would end the
+// process.
+func (r *remote) roundTrip(request *http.Request) (response *http.Response, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			response, err = nil, thrown.Error("the Transport given by WithHTTPClient", p)
+		}
+	}()
+	return r.base.RoundTrip(request)
 }
 
 // target returns where a request of the MCP SDK goes: the SDK has the endpoint
