@@ -142,12 +142,18 @@ func (r *entryReader) readRemote() {
 	r.url = r.text("url")
 	r.header = make(http.Header)
 	for _, m := range r.object("headers") {
+		// Case does not count in the name of a header: both values would be sent.
+		name := http.CanonicalHeaderKey(m.key)
+		if _, twice := r.header[name]; twice {
+			r.fault("%.90q is a header that is there already; case does not count in its name", "headers."+m.key)
+			continue
+		}
 		value := r.expand("headers."+m.key, m.value, false)
 		if strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
 			r.fault("%.90q has a line break or another control character in its value; is there one at the end of a variable's?", "headers."+m.key)
 			continue
 		}
-		r.header[m.key] = append(r.header[m.key], value)
+		r.header[name] = []string{value}
 	}
 }
 
