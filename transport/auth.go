@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -12,8 +13,13 @@ import (
 // TokenTimeout is how long a request waits for a token: for the function of
 // [WithBearer], or for the handler of [WithOAuth]. A request that waits in vain
 // fails as unauthorized, and the session lives. A function that does not return is
-// called no more until it does.
+// called no more until it does: not by its connection, and by no other once
+// [MaxHungTokens] of its calls hang.
 const TokenTimeout = 30 * time.Second
+
+// MaxHungTokens is how many calls of a function of [WithBearer] may hang, each for
+// another connection, before no more are made.
+const MaxHungTokens = 16
 
 // WithBearer sends a bearer token with every request of a session. The function is
 // called once for each connection, when it is made, and again when the server
@@ -31,7 +37,8 @@ const TokenTimeout = 30 * time.Second
 // The function returns the token alone, without "Bearer". Its context ends with the
 // session. All tokens that it gave count as secrets, in its own errors too.
 func WithBearer(token func(ctx context.Context) (string, error)) Option {
-	return func(o *httpOptions) { o.bearer, o.hasBearer = token, true }
+	hung := new(atomic.Int32)
+	return func(o *httpOptions) { o.bearer, o.hasBearer, o.bearerHung = token, true, hung }
 }
 
 // WithOAuth sends the access tokens of a handler of the MCP SDK with every request of
@@ -98,7 +105,7 @@ type authority interface {
 func (r *remote) newAuthority() authority {
 	switch {
 	case r.options.hasBearer:
-		return newBearer(r.options.bearer, r.options.patience())
+		return newBearer(r.options.bearer, r.options.patience(), r.options.bearerHung)
 	case r.options.hasOAuth:
 		return holdOAuth(r.options.oauth, r.options.patience())
 	}

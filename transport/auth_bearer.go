@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,8 +22,8 @@ type bearer struct {
 	token string
 }
 
-func newBearer(fetch func(context.Context) (string, error), patience time.Duration) *bearer {
-	b := &bearer{fetch: fetch, renewals: renewal[string]{patience: patience}}
+func newBearer(fetch func(context.Context) (string, error), patience time.Duration, hung *atomic.Int32) *bearer {
+	b := &bearer{fetch: fetch, renewals: renewal[string]{patience: patience, hung: hung}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
 }

@@ -454,3 +454,41 @@ func TestBearerRenewedForTheEnd(t *testing.T) {
 		t.Error("the function's context outlives the session")
 	}
 }
+
+// A function that hangs, whatever its context says, is not called without end by
+// connections that are opened again and again; once it returns it is.
+func TestBearerHangsForAll(t *testing.T) {
+	t.Parallel()
+	s, source := newSite(t, nil), newSecretSource()
+	s.put(source.guard(nil))
+	release := make(chan struct{})
+	let := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(let)
+	var calls, running atomic.Int32
+	connector := transport.HTTP(s.URL, transport.WithTokenTimeout(100*time.Millisecond), transport.WithBearer(func(ctx context.Context) (string, error) {
+		calls.Add(1)
+		running.Add(1)
+		defer running.Add(-1)
+		<-release
+		return source.token(ctx)
+	}))
+	open := func() error {
+		session, err := connectStateful(t.Context(), watched(t, connector))
+		if err == nil {
+			err = session.Close()
+		}
+		return err
+	}
+	for i := range transport.MaxHungTokens + 10 {
+		if err := open(); err == nil || !strings.Contains(err.Error(), "no token came in time") {
+			t.Errorf("opening %d: %v", i, err)
+		}
+	}
+	// Who waits may see that it is late a moment before it is counted.
+	if n := calls.Load(); n < transport.MaxHungTokens || n > transport.MaxHungTokens+2 {
+		t.Errorf("it was called %d times", n)
+	}
+	let()
+	until(t, "all have returned", func() bool { return running.Load() == 0 })
+	until(t, "it is called again", func() bool { return open() == nil })
+}

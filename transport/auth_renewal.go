@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpsession/mcpsession/internal/thrown"
@@ -13,11 +14,15 @@ import (
 // errTokenTimeout says that a token did not come in time.
 var errTokenTimeout = errors.New("no token came in time")
 
+// errTokensHang says that a getter is not run, since too many hang.
+var errTokensHang = fmt.Errorf("no token came in time: %d calls of it have not returned, so it is not called again until one does", MaxHungTokens)
+
 // A renewal gets a T for all who need one at the same time: one getter runs at most,
 // and all wait for it. Who needs one says how many rounds had ended when it last took
 // one: a round that has ended since then is as good as another.
 type renewal[T any] struct {
 	patience time.Duration // how long anybody waits
+	hung     *atomic.Int32 // getters that are late, those of others too; nil if there are no others
 
 	mu      sync.Mutex
 	ended   uint64    // rounds
@@ -49,14 +54,18 @@ func (r *renewal[T]) after(ctx context.Context, rounds uint64, base context.Cont
 		defer r.mu.Unlock()
 		return r.last.value, r.last.err
 	}
+	var none T
 	if r.running == nil {
+		if r.hung != nil && r.hung.Load() >= MaxHungTokens {
+			r.mu.Unlock()
+			return none, errTokensHang
+		}
 		r.running = &round[T]{began: time.Now(), done: make(chan struct{})}
 		go r.run(r.running, base, limit, get)
 	}
 	running := r.running
 	r.mu.Unlock()
 
-	var none T
 	// From its beginning: nobody waits for one that hangs who comes after that.
 	timer := time.NewTimer(r.patience - time.Since(running.began))
 	defer timer.Stop()
@@ -74,8 +83,17 @@ func (r *renewal[T]) after(ctx context.Context, rounds uint64, base context.Cont
 // is late, since a handler may keep it in what it makes.
 func (r *renewal[T]) run(round *round[T], base context.Context, limit time.Duration, get func(context.Context) (T, error)) {
 	ctx, cancel := context.WithCancelCause(base)
-	late := time.AfterFunc(limit, func() { cancel(errTokenTimeout) })
-	defer late.Stop()
+	late := time.AfterFunc(limit, func() {
+		if r.hung != nil {
+			r.hung.Add(1)
+		}
+		cancel(errTokenTimeout)
+	})
+	defer func() {
+		if !late.Stop() && r.hung != nil {
+			r.hung.Add(-1)
+		}
+	}()
 	defer func() {
 		if p := recover(); p != nil {
 			round.err = thrown.Error("it", p)

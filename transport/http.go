@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -62,10 +63,11 @@ type httpOptions struct {
 	legacy  bool
 	secrets []string
 
-	bearer    func(context.Context) (string, error)
-	hasBearer bool
-	oauth     auth.OAuthHandler
-	hasOAuth  bool
+	bearer     func(context.Context) (string, error)
+	bearerHung *atomic.Int32 // its calls that take longer than anybody waits, for all connections
+	hasBearer  bool
+	oauth      auth.OAuthHandler
+	hasOAuth   bool
 
 	tokenTimeout time.Duration // for tests; zero is TokenTimeout
 }
