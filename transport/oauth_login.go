@@ -148,7 +148,7 @@ func (l *login) renew(ctx context.Context, refused string) error {
 		// Somebody else may have logged in, or renewed it.
 		stored, err := l.store.Load(ctx)
 		if err != nil {
-			return &loginError{"the token store failed: " + err.Error(), true}
+			return &loginError{"the token store failed: " + l.grant.cutFrom(err.Error()), true}
 		}
 		if stored != nil && (stored.RefreshToken == "" || stored.RefreshToken != l.refused) {
 			copied := *stored
@@ -198,7 +198,7 @@ func (l *login) save(ctx context.Context) {
 	if err := l.store.Save(ctx, &saved); err != nil {
 		l.unsaved = true
 		slog.Default().Warn("mcpsession: a token store did not save a grant; it is used all the same, but is lost with this process unless a later save succeeds",
-			"error", err)
+			"error", saved.cutFrom(err.Error()))
 		return
 	}
 	l.unsaved = false
@@ -215,6 +215,14 @@ func (l *login) nobody(_ context.Context, args *auth.AuthorizationArgs) (*auth.A
 		why = "the login that is stored has expired or was revoked (invalid_grant)"
 	}
 	return nil, &loginError{fmt.Sprintf("%s, and a login at %s is needed: log in by a program that has an AuthorizationCodeFetcher and the same token store", why, host), false}
+}
+
+// cutFrom returns a text, such as a store's error, without the grant's secrets.
+func (g *Grant) cutFrom(text string) string {
+	if g == nil {
+		return text
+	}
+	return newRedactor([]string{g.AccessToken, g.RefreshToken, g.ClientSecret}).replacer.Replace(text)
 }
 
 // A loginError says what is wrong with a login in words of our own.

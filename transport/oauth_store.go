@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -33,6 +34,9 @@ func (Grant) String() string { return "Grant([redacted])" }
 
 // GoString tells nothing of the grant.
 func (Grant) GoString() string { return "transport.Grant([redacted])" }
+
+// LogValue tells nothing of the grant: a log in JSON asks for no String.
+func (g Grant) LogValue() slog.Value { return slog.StringValue(g.String()) }
 
 // A TokenStore keeps the grant of a login, for one user of one server.
 // Implementations must be safe for concurrent use.

@@ -74,7 +74,7 @@ var hostServers = []struct {
 		})), nil
 	}},
 	{name: "oauth", connect: func(c hostConfig) (transport.Connector, error) {
-		handler, err := transport.AuthorizationCode(loginConfig(nil), transport.FileTokenStore(filepath.Join(c.Kept, "grant")))
+		handler, err := transport.AuthorizationCode(loginConfig(nil), talkativeStore{transport.FileTokenStore(filepath.Join(c.Kept, "grant")), c})
 		return transport.HTTP(c.Sites["oauth"], transport.WithOAuth(handler)), err
 	}},
 	{name: "login", connect: func(c hostConfig) (transport.Connector, error) {
@@ -100,6 +100,28 @@ var hostServers = []struct {
 	}},
 	{name: "loaded", connect: func(c hostConfig) (transport.Connector, error) { return c.load("loaded") }},
 	{name: "loaded-stdio", connect: func(c hostConfig) (transport.Connector, error) { return c.load("loaded-stdio") }},
+}
+
+// A talkativeStore tells the grant in its errors.
+type talkativeStore struct {
+	transport.TokenStore
+	config hostConfig
+}
+
+func (s talkativeStore) Load(ctx context.Context) (*transport.Grant, error) {
+	grant, err := s.TokenStore.Load(ctx)
+	if err == nil && s.config.has("fail-load") {
+		return nil, fmt.Errorf("cannot load %s of %s", grant.RefreshToken, grant.ClientSecret)
+	}
+	return grant, err
+}
+
+func (s talkativeStore) Save(ctx context.Context, grant *transport.Grant) error {
+	if s.config.has("fail-save") {
+		slog.Info("saving", "grant", grant, "copy", *grant)
+		return fmt.Errorf("cannot save %s, %s of %s", grant.AccessToken, grant.RefreshToken, grant.ClientSecret)
+	}
+	return s.TokenStore.Save(ctx, grant)
 }
 
 // environment is that of a server over stdio with a secret.

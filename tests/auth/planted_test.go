@@ -293,6 +293,19 @@ var situations = []situation{
 			d.must("call", step{Server: server, Tool: fixture.Incr})
 		}
 	}},
+	{"a token store that tells what it should keep", func(p *plantation, d *driver) {
+		call := step{Server: "oauth", Tool: fixture.Incr}
+		d.must("open", step{Server: "oauth"})
+		p.authorization.killTokens()
+		p.tell("fail-load", true)
+		p.fails(d, "call", call, isCall(failure.ReasonUnauthorized))
+		p.tell("fail-load", false)
+		p.tell("fail-save", true)
+		d.must("call", call)
+		p.eventually("it is logged", func() bool { return p.said("did not save a grant") > 0 })
+		p.tell("fail-save", false)
+		d.must("call", call) // saves it
+	}},
 	{"a login that was revoked", func(p *plantation, d *driver) {
 		d.must("open", step{Server: "oauth"})
 		p.authorization.revokeLogins()
