@@ -37,7 +37,7 @@ var handlers struct {
 // holdOAuth returns the authority of a handler, until its release.
 func holdOAuth(handler auth.OAuthHandler, patience time.Duration) *oauth {
 	fresh := &oauth{handler: handler, logins: renewal[struct{}]{patience: patience}, tokens: renewal[string]{patience: patience}}
-	if !reflect.TypeOf(handler).Comparable() {
+	if !reflect.ValueOf(handler).Comparable() {
 		return fresh
 	}
 	handlers.Lock()

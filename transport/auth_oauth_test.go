@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/oauth2"
 
@@ -258,4 +259,20 @@ func TestFileTokenStore(t *testing.T) {
 	if err := transport.FileTokenStore(filepath.Join(path, "x", "y")).Save(t.Context(), grant); err == nil {
 		t.Error("it was saved in a directory that is not there")
 	}
+}
+
+// A wrapper of a user, of a type that may or may not be comparable.
+type wrapper struct {
+	auth.OAuthHandler
+	scopes any
+}
+
+// A handler whose value can't be compared is one of each connection.
+func TestOAuthHandlerIsIncomparable(t *testing.T) {
+	t.Parallel()
+	s, source := newSite(t, nil), newSecretSource()
+	s.put(source.guard(nil))
+	h := wrapper{&handler{token: "token-number-1", mu: new(sync.Mutex)}, []string{"mcp"}}
+	session, _ := openHTTP(t, s, transport.WithOAuth(h))
+	counts(t, session, 1)
 }
