@@ -25,7 +25,8 @@ const MaxHungTokens = 16
 // called once for each connection, when it is made, and again when the server
 // answers 401 while the session lives: once for all the requests that are refused at
 // the same time. They are sent once more with the new token, in the same session;
-// a 401 says that nothing ran.
+// a 401 says that nothing ran. A server, or a gateway, that answers 401 after a tool has
+// run, because what it asked itself refused it say, breaks that: its tools may run twice.
 //
 // Where the function gives the token that was refused, or the server refuses the new
 // one as well, the call fails as [failure.ReasonUnauthorized] and the session lives;
@@ -57,7 +58,8 @@ func WithBearer(token func(ctx context.Context) (string, error)) Option {
 // An error of an authorization server is told by its host, status and error code, never by
 // its body, which may hold tokens. Give the handler an [http.Client] with a Timeout:
 // requests wait for [TokenTimeout], but a handler that hangs can't be called again.
-// The query of the server's URL is not told to the handler.
+// The query of the server's URL is not told to the handler. Its token goes to every
+// server that it is given for, so give each server a handler of its own.
 //
 // [extauth.ClientCredentialsHandler]: https://pkg.go.dev/github.com/modelcontextprotocol/go-sdk/auth/extauth#ClientCredentialsHandler
 func WithOAuth(handler auth.OAuthHandler) Option {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -257,6 +258,7 @@ func TestBearerNotRenewed(t *testing.T) {
 		"empty": {func() (string, error) { return "", nil }, "an empty token", 1},
 		"lines": {func() (string, error) { return "token-number-z\n", nil }, "a line break", 1},
 		"panic": {func() (string, error) { panic("token-number-p") }, "panicked", 1},
+		"exits": {func() (string, error) { runtime.Goexit(); return "", nil }, "without returning", 1},
 		"hangs": {func() (string, error) { <-hung; return "", nil }, "no token came in time", 1},
 	} {
 		t.Run(name, func(t *testing.T) {

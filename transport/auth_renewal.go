@@ -14,6 +14,9 @@ import (
 // errTokenTimeout says that a token did not come in time.
 var errTokenTimeout = errors.New("no token came in time")
 
+// errGetterExits says that a getter ended its goroutine, as runtime.Goexit does.
+var errGetterExits = errors.New("it ended its goroutine without returning")
+
 // errTokensHang says that a getter is not run, since too many hang.
 var errTokensHang = fmt.Errorf("no token came in time: %d calls of it have not returned, so it is not called again until one does", MaxHungTokens)
 
@@ -104,5 +107,6 @@ func (r *renewal[T]) run(round *round[T], base context.Context, limit time.Durat
 		r.mu.Unlock()
 		close(round.done)
 	}()
+	round.err = errGetterExits
 	round.value, round.err = get(ctx)
 }
