@@ -171,6 +171,7 @@ func TestStaleConnection(t *testing.T) {
 		for _, pid := range b.processes() {
 			killProcess(pid)
 		}
+		b.eventually("the process is gone", func() bool { return len(b.processes()) == 0 })
 		run := begin(b, stateless.Options{}, once(fixture.Get, nil))
 		if s := run.result(); s.Text != "0" {
 			t.Errorf("the call saw %+v", s)
