@@ -139,14 +139,18 @@ func ask[R any](ctx context.Context, c *Conn, tool string, asks request) (*R, er
 	// The context that a script gives may be none that ends with the script.
 	asked, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	defer context.AfterFunc(c.ctx, func() { cancel(context.Cause(c.ctx)) })()
-	defer context.AfterFunc(ctx, func() {
+	ended := func() {
 		if c.ctx.Err() != nil {
 			cancel(context.Cause(c.ctx))
 		} else {
 			cancel(errCallerGone)
 		}
-	})()
+	}
+	defer context.AfterFunc(c.ctx, ended)()
+	defer context.AfterFunc(ctx, ended)()
+	if c.ctx.Err() != nil || ctx.Err() != nil {
+		ended() // at once: AfterFunc does it a moment later
+	}
 	result, err := c.asker.request(asked, queue.Operation{Timeout: c.script.Timeout}, tool, asks)
 	if err != nil {
 		if d, ok := failure.Call(err); ok && errors.Is(context.Cause(asked), errCallerGone) {

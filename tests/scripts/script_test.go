@@ -184,6 +184,21 @@ func play(ctx context.Context, conn *session.Conn, in act) (done, error) {
 			late.Store(in.File, err)
 		}()
 		return done{Text: "gone"}, nil
+	case "persist":
+		<-ctx.Done()
+		for range 50 {
+			_, err := conn.CallTool(context.Background(), fixture.Append, fixture.AppendArguments{File: in.Began, Line: "too late"})
+			late.Store(in.File, err)
+		}
+		return done{}, ctx.Err()
+	case "go on":
+		for ctx.Err() == nil {
+			if _, err := call(fixture.Append, fixture.AppendArguments{File: in.Began, Line: "now"}); err != nil {
+				return done{}, err
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		return done{}, ctx.Err()
 	case "own context":
 		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 		defer cancel()
