@@ -34,6 +34,11 @@ func (a *scriptAttempt) request(ctx context.Context, op queue.Operation, tool st
 		case <-ctx.Done():
 		}
 	}
+	// A host that was paused may come here before its own timers have fired.
+	if a.leaseLeft() <= 0 {
+		a.cancel(errLeaseLost)
+		return nil, a.cutShort(errLeaseLost, tool, failure.RanNo)
+	}
 	if ctx.Err() != nil {
 		return nil, x.judge(ctx, context.Cause(ctx))
 	}

@@ -84,10 +84,13 @@ func (s *stateless) call(ctx context.Context, wishes wishes, op queue.Operation,
 		own.server = &server
 		s = &own
 	}
-	return &statelessCall{
+	c := &statelessCall{
 		stateless: s, wishes: wishes, op: op, tool: tool,
 		info: activity.GetInfo(ctx), client: hostless.Client(ctx),
 	}
+	now := time.Now() // a little after the server has begun to count
+	c.leased.Store(&now)
+	return c
 }
 
 // operate does what an attempt is for, unless its worker stops, and reports it.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"sync"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -96,7 +98,8 @@ func acknowledged(err error) bool {
 // Without that it takes the trace of an earlier attempt away. The caller holds beats:
 // one that overtakes another would bring an old trace back.
 func (c *statelessCall) beat(ctx context.Context) error {
-	return c.client.RecordActivityHeartbeatWithOptions(ctx, client.RecordActivityHeartbeatOptions{
+	sent := time.Now()
+	err := c.client.RecordActivityHeartbeatWithOptions(ctx, client.RecordActivityHeartbeatOptions{
 		TaskToken:    c.info.TaskToken,
 		Details:      c.leaves,
 		Namespace:    c.info.Namespace,
@@ -105,7 +108,38 @@ func (c *statelessCall) beat(ctx context.Context) error {
 		ActivityType: c.info.ActivityType.Name,
 		TaskQueue:    c.info.TaskQueue,
 	})
+	if (acknowledged(err) || errors.As(err, new(*temporal.CanceledError))) && c.leaseLeft() > 0 {
+		c.leased.Store(&sent)
+	}
+	return err
 }
+
+// leaseLeft is for how long the attempt can't have timed out for want of a heartbeat:
+// for the heartbeat timeout from when the last acknowledged one was sent, by either
+// clock, since one of them stands still while the machine does. After it another
+// attempt may be under way.
+func (c *statelessCall) leaseLeft() time.Duration {
+	if c.info.HeartbeatTimeout <= 0 {
+		return math.MaxInt64
+	}
+	leased, now := *c.leased.Load(), time.Now()
+	return c.info.HeartbeatTimeout - max(now.Sub(leased), now.Round(0).Sub(leased.Round(0)))
+}
+
+// watchLease ends the attempt with its lease, until ctx is done: a host that is cut
+// off from the Temporal server is told by nobody.
+func (c *statelessCall) watchLease(ctx context.Context) {
+	for left := c.leaseLeft(); left > 0; left = c.leaseLeft() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(left):
+		}
+	}
+	c.cancel(errLeaseLost)
+}
+
+var errLeaseLost = errors.New("no heartbeat of it was acknowledged within its heartbeat timeout")
 
 var errNobodyWaits = errors.New("nobody waits for the call any more: its activity or its workflow is over")
 
@@ -118,9 +152,9 @@ func (c *statelessCall) watch(ctx context.Context) (stop func()) {
 	if timeout := c.info.HeartbeatTimeout; timeout > 0 {
 		interval = min(interval, timeout/3)
 	}
-	finished := make(chan struct{})
-	go func() {
-		defer close(finished)
+	var watching sync.WaitGroup
+	watching.Go(func() { c.watchLease(beating) })
+	watching.Go(func() {
 		next := time.NewTimer(interval)
 		defer next.Stop()
 		// It beats until all is over: what is cancelled may take a while to end.
@@ -141,8 +175,8 @@ func (c *statelessCall) watch(ctx context.Context) (stop func()) {
 				next.Reset(interval)
 			}
 		}
-	}()
-	return func() { cancel(); <-finished }
+	})
+	return func() { cancel(); watching.Wait() }
 }
 
 // causeOf is why the context of an activity is done. One without a plugin learns of

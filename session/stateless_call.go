@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -41,6 +42,8 @@ type statelessCall struct {
 	beats  sync.Mutex
 	leaves []any
 	doubt  time.Time
+	// leased is when the last acknowledged heartbeat was sent: see leaseLeft.
+	leased atomic.Pointer[time.Time]
 }
 
 // wishes are what a caller says of its connection.
@@ -143,6 +146,8 @@ func reasonOf(err error) failure.Reason {
 	switch {
 	case errors.Is(err, errWorkerStopped):
 		return failure.ReasonWorkerStopped
+	case errors.Is(err, errLeaseLost):
+		return failure.ReasonHostLost
 	case errors.Is(err, errNoTimeLeft):
 		return failure.ReasonConnectTimeout
 	case errors.Is(err, errNobodyWaits):
@@ -201,7 +206,7 @@ func breaks(reason failure.Reason) bool {
 // passesElsewhere is passes, where there may be another connection or worker.
 func passesElsewhere(reason failure.Reason) bool {
 	switch reason {
-	case failure.ReasonServerGone, failure.ReasonUnreachable, failure.ReasonWorkerStopped:
+	case failure.ReasonServerGone, failure.ReasonUnreachable, failure.ReasonWorkerStopped, failure.ReasonHostLost:
 		return true
 	}
 	return passes(reason)
