@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/mcpsession/mcpsession/failure"
@@ -434,5 +435,37 @@ func TestCloseWhileItRuns(t *testing.T) {
 	}
 	if left := b.processes(); len(left) > 0 {
 		t.Errorf("processes are left: %v", left)
+	}
+}
+
+// A worker without the plugin ends its scripts when it stops, too, and leaves no
+// server; that it has is told by missing heartbeats if not by a report.
+func TestWorkerWithoutPluginStops(t *testing.T) {
+	t.Parallel()
+	for _, where := range places {
+		t.Run(string(where), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.worker()
+			w := worker.New(b.client, b.hosts(), worker.Options{DisableWorkflowWorker: true})
+			warm := b.stdio()
+			warm.Warm = 1
+			if err := session.Register(w, warm); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Start(); err != nil {
+				t.Fatal(err)
+			}
+			run := b.run(where, toolset.ScriptOptions{TaskQueue: b.hosts(), Activity: patient}, scriptAct, b.act("block"))
+			b.awaitLines("began", 1)
+			w.Stop()
+			b.awaitLines("until", 1) // the server was told
+			b.eventually("the servers are gone", func() bool { return len(b.processes()) == 0 })
+			s := run.result()
+			if r := s.Details.Reason; r != failure.ReasonWorkerStopped && r != failure.ReasonHostLost || s.Ran != failure.RanUnknown {
+				t.Errorf("the workflow saw %+v", s)
+			}
+			b.wantLines("begun", 1)
+		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/worker"
+	"google.golang.org/grpc"
 
 	"github.com/mcpsession/mcpsession/session"
 	"github.com/mcpsession/mcpsession/transport"
@@ -24,7 +25,8 @@ const hostVariable = "MCPSESSION_SCRIPTS_HOST"
 // A hostConfig is what a host process is told.
 type hostConfig struct {
 	TaskQueue, Owner, Connects string
-	Hang                       bool // the connector does, and never connects
+	Hang                       bool   // the connector does, and never connects
+	Dies                       string // where it kills itself; nowhere if empty
 }
 
 // A hostProcess is a worker that runs scripts in a process of its own, which a test
@@ -107,6 +109,7 @@ func runHost() {
 		fail(err)
 	}
 	options.Logger = quiet{}
+	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(config.intercept))
 	c, err := client.Dial(options)
 	if err != nil {
 		fail(err)
