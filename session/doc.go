@@ -123,9 +123,13 @@
 // or of the workflow. An attempt that finds no word where one must be takes it that the
 // script has begun.
 //
+// A host that is cut off from the Temporal server ends its script, as it does any
+// stateless call, by a lease like a block's: a heartbeat timeout after it sent the last
+// heartbeat that was acknowledged, which is before the server gives the attempt up.
+//
 // The script has a [Conn] to work with, not the MCP session itself: each request of it
 // goes the way that operations go, with CallTimeout, MaxConcurrentCalls and typed
-// failures, and none reaches the server once the script is over.
+// failures, and none is sent once the script's context has ended.
 //
 // # Warm sessions
 //

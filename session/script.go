@@ -44,9 +44,10 @@ var scripts = struct {
 // keeps all digits. A workflow that gives no input gives the zero In.
 //
 // A script runs at most once, unless the workflow says that it may be repeated. Its
-// context ends when the workflow cancels it, with its timeout, with its session, and
-// with the worker; a script that does not heed it is left behind three seconds later,
-// and can't use its Conn any more. The context is otherwise that of an activity: it
+// context ends when the workflow cancels it, with its timeout, with its session, with
+// the worker, and when the Temporal server has acknowledged no heartbeat for the
+// heartbeat timeout. From then on its Conn sends nothing; a script that does not heed
+// its context is left behind three seconds later. The context is otherwise that of an activity: it
 // has the activity's info and logger. The heartbeats are the library's: a script must
 // not call activity.RecordHeartbeat.
 //
