@@ -92,7 +92,7 @@ func (o *opener) connect(ctx context.Context, c carrier) (*connection, error) {
 // connectCold opens the MCP session on the carrier. It holds nothing when it returns
 // an error.
 func (o *opener) connectCold(ctx context.Context, c carrier) (_ *connection, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, o.server.ConnectTimeout, errConnectTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout(), errConnectTimeout)
 	defer cancel()
 	ctx, send := transport.TrackSend(ctx)
 	conn, err := o.handshake(ctx, c)

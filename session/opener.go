@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,6 +29,7 @@ type opener struct {
 	logger       log.Logger
 	toolsChanged func() // may be nil
 	warm         *warmUse
+	began        time.Time // when the ConnectTimeout of all of it did; zero is with each step
 }
 
 // sessionOpener is what sessions of a server are opened by.
@@ -39,8 +41,9 @@ func sessionOpener(server *Server, argument json.RawMessage, logger log.Logger) 
 	}
 }
 
-// open opens a connection, from the connector on.
+// open opens a connection, from the connector on, with one ConnectTimeout for all.
 func (o *opener) open(ctx context.Context) (*connection, error) {
+	o.began = time.Now()
 	carrier, err := o.connector(ctx)
 	if err != nil {
 		return nil, err
@@ -48,11 +51,19 @@ func (o *opener) open(ctx context.Context) (*connection, error) {
 	return o.connect(ctx, carrier)
 }
 
+// timeout is what is left of the ConnectTimeout.
+func (o *opener) timeout() time.Duration {
+	if o.began.IsZero() {
+		return o.server.ConnectTimeout
+	}
+	return o.server.ConnectTimeout - time.Since(o.began)
+}
+
 // connector runs the user's connector. One that panics fails this attempt and
 // not the worker, and one that does not heed its context is left behind: it holds
 // nothing yet.
 func (o *opener) connector(ctx context.Context) (carrier, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, o.server.ConnectTimeout, errConnectorTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout(), errConnectorTimeout)
 	defer cancel()
 	type built struct {
 		transport mcp.Transport

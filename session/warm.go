@@ -155,6 +155,7 @@ func (u *warmUse) source(o *opener, c carrier, key *warmKey) *warmSource {
 	s := u.find(warmSourceKey{string(o.argument), o.version, o.stateful})
 	s.recipe = *o
 	s.recipe.server, s.recipe.warm, s.recipe.toolsChanged = u.server, nil, nil
+	s.recipe.began = time.Time{}
 	s.recipe.logger = log.NewStructuredLogger(u.in.log())
 	if s.pool == nil || s.pool.key != *key {
 		s.leave()

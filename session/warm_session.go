@@ -45,6 +45,7 @@ var errWarmChanged = errors.New("the connector specifies another server than bef
 func (s *warmSession) open(ctx context.Context, o opener, key warmKey, c *carrier) (*connection, error) {
 	o.toolsChanged = s.changes.note
 	if c == nil {
+		o.began = time.Now()
 		built, err := o.connector(ctx)
 		if err != nil {
 			return nil, err
