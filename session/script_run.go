@@ -53,7 +53,7 @@ func (p *preparedScript) run(ctx context.Context, asker asker) scriptEnd {
 			}
 			returned <- end
 		}()
-		output, err := p.body(ctx, conn)
+		output, err := p.body(conn.ctx, conn) // ends no later than the Conn for it
 		end = scriptEnd{output: output, err: err}
 	}()
 	select {
