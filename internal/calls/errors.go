@@ -68,7 +68,13 @@ func (o Own) timeout(timeout *temporal.TimeoutError, d failure.Details) error {
 	unsent := o.Operation == queue.OperationRunScript && Unbegun(timeout)
 	switch timeout.TimeoutType() {
 	case enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
-		d.Reason, d.ToolRan = failure.ReasonNoHost, failure.RanNo
+		d.Reason = failure.ReasonNoHost
+		if before := timeout.Unwrap(); before != nil && !(Unbegun(timeout) && (unsent || failure.RanOf(before) == failure.RanNo)) {
+			// The SDK itself fails the attempts of a worker that stops, as ones to retry.
+			return failure.NewRetryable(failure.TypeCall, fmt.Sprintf("no worker took the %s again within its ScheduleToStartTimeout, "+
+				"after an attempt that has left no word that it did not begin", o.What), d, nil)
+		}
+		d.ToolRan = failure.RanNo
 		return failure.NewRetryable(failure.TypeOpen, fmt.Sprintf("no worker took the %s within its ScheduleToStartTimeout; "+
 			"is one running that polls the task queue and has the server in its session.NewPlugin?", o.What), d, nil)
 	case enumspb.TIMEOUT_TYPE_HEARTBEAT:
