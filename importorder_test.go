@@ -17,10 +17,11 @@ var importOrder = []struct {
 	{"queue", []string{"failure"}},
 	{"heartbeat", []string{"failure", "queue"}},
 	{"internal/thrown", nil},
-	{"transport", []string{"failure", "queue", "heartbeat", "internal/thrown"}},
+	{"internal/header", nil},
+	{"transport", []string{"failure", "queue", "heartbeat", "internal/thrown", "internal/header"}},
 	{"internal/calls", []string{"failure", "queue"}},
 	{"internal/hostless", []string{"failure", "queue", "transport"}},
-	{"session", []string{"failure", "queue", "heartbeat", "transport", "internal/thrown", "internal/calls", "internal/hostless"}},
+	{"session", []string{"failure", "queue", "heartbeat", "transport", "internal/thrown", "internal/header", "internal/calls", "internal/hostless"}},
 	{"toolset", []string{"failure", "queue", "heartbeat", "internal/calls"}}, // of heartbeat, the markers
 	{"stateless", []string{"failure", "queue", "internal/calls", "toolset"}},
 	{"toolsettest", []string{"failure", "queue", "heartbeat", "transport", "internal/hostless", "session"}},

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/mcpsession/mcpsession/internal/header"
 )
 
 // readEntry returns what an entry says, or all that is wrong with it.
@@ -149,8 +151,8 @@ func (r *entryReader) readRemote() {
 			continue
 		}
 		value := r.expand("headers."+m.key, m.value, false)
-		if strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
-			r.fault("%.90q has a line break or another control character in its value; is there one at the end of a variable's?", "headers."+m.key)
+		if wrong := header.Fault(m.key, value); wrong != "" {
+			r.fault("%.90q %s", "headers."+m.key, wrong)
 			continue
 		}
 		r.header[name] = []string{value}

@@ -127,6 +127,8 @@ func TestLoadErrors(t *testing.T) {
 		"a url of no URL":       {one(`{"url": "${SECRET}"}`), []string{`"tracker"`, `"url" can't be used`}},
 		"a url with a password": {one(`{"url": "https://me:${SECRET}@host/"}`), []string{`"url" can't be used`, "in headers"}},
 		"a line break":          {one(`{"url": "https://host/", "headers": {"X-Key": "${SECRET}\n"}}`), []string{`"headers.X-Key"`, "line break"}},
+		"a header of ours":      {one(`{"url": "https://host/", "headers": {"content-type": "x"}}`), []string{`"headers.content-type"`, "sets itself"}},
+		"no header's name":      {one(`{"url": "https://host/", "headers": {"a b": "x"}}`), []string{`"headers.a b"`, "no header's name"}},
 		"a header twice":        {one(`{"url": "https://host/", "headers": {"authorization": "planted-secret-81236", "Authorization": "x"}}`), []string{`"headers.Authorization"`, "case does not count"}},
 		"null":                  {one(`{"url": "https://host/", "headers": null}`), []string{`"headers" must be an object`}},
 		"a null in headers":     {one(`{"url": "https://host/", "headers": {"X": null}}`), []string{`"headers.X" must be a string`}},
