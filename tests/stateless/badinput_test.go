@@ -70,7 +70,7 @@ func TestBadInput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run := beginPlain(b, func(ctx workflow.Context) (string, error) {
+			run := fixture.Begin(b.Bundle, func(ctx workflow.Context) (string, error) {
 				options := test.options
 				if options.Server == "" {
 					options.Server = "server"
@@ -84,10 +84,10 @@ func TestBadInput(t *testing.T) {
 				}
 				return err.Error(), nil
 			})
-			if got := run.result(); !strings.Contains(got, test.want) || !strings.Contains(got, "stateless: ") {
+			if got := run.Result(); !strings.Contains(got, test.want) || !strings.Contains(got, "stateless: ") {
 				t.Errorf("the error is %q, want one with %q", got, test.want)
 			}
-			if a := b.activities(run); len(a) != 0 {
+			if a := b.Activities(run); len(a) != 0 {
 				t.Errorf("activities were scheduled: %+v", a)
 			}
 		})
@@ -101,6 +101,6 @@ func TestNobodyServes(t *testing.T) {
 	b := setup(t)
 	b.worker(session.Options{})
 	b.want(do(b, stateless.Options{}, once(fixture.Get, nil)), failure.TypeOpen, failure.ReasonUnknownServer, failure.RanNo)
-	b.want(do(b, stateless.Options{TaskQueue: b.hosts(), Operation: workflow.ActivityOptions{ScheduleToStartTimeout: time.Second}}, once(fixture.Get, nil)),
+	b.want(do(b, stateless.Options{TaskQueue: b.Hosts(), Operation: workflow.ActivityOptions{ScheduleToStartTimeout: time.Second}}, once(fixture.Get, nil)),
 		failure.TypeOpen, failure.ReasonNoHost, failure.RanNo)
 }

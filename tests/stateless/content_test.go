@@ -140,7 +140,7 @@ func TestSecrets(t *testing.T) {
 		return s
 	}, &mcp.StreamableHTTPOptions{Stateless: true})
 	var status atomic.Int32
-	url := b.serveHTTP(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+	url := b.Serve(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if code := status.Load(); code != 0 {
 			http.Error(w, "you sent "+request.Header.Get("X-Token"), int(code))
 			return
@@ -153,11 +153,11 @@ func TestSecrets(t *testing.T) {
 	for _, code := range []int32{0, http.StatusForbidden, http.StatusInternalServerError, http.StatusBadRequest} {
 		status.Store(code)
 		run := begin(b, options, once("repeat", nil))
-		s := run.result()
+		s := run.Result()
 		if s.Type == "" {
 			t.Errorf("with HTTP status %d the call saw %+v", code, s)
 		}
-		fmt.Fprintf(&told, "%+v\n%s\n", s, b.historyText(run))
+		fmt.Fprintf(&told, "%+v\n%s\n", s, b.HistoryText(run))
 	}
 	if !strings.Contains(told.String(), "you sent") {
 		t.Errorf("the server's words are not told at all: %s", &told)

@@ -28,20 +28,20 @@ func TestTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.worker(session.Options{Servers: []session.Server{b.counted(overStdio(b.taskQueue))}})
-			blocked := fixture.BlockArguments{Canceled: b.file("canceled")}
+			b.worker(session.Options{Servers: []session.Server{b.counted(overStdio(b.TaskQueue))}})
+			blocked := fixture.BlockArguments{Canceled: b.File("canceled")}
 			options.Repeatable = map[string]bool{fixture.Block: true}
 			run := begin(b, options, func(ctx workflow.Context, c *stateless.Client) (seen, error) {
 				return call(ctx, c, fixture.Block, blocked), nil
 			})
-			s := run.result()
+			s := run.Result()
 			reason := failure.ReasonCallTimeout
 			if options.CallTimeout != 2*time.Second && options.ToolTimeouts == nil {
 				reason = failure.ReasonActivityTimeout
 			}
 			b.want(s, failure.TypeCall, reason, failure.RanUnknown)
-			b.awaitLines(blocked.Canceled, 1)
-			if a := b.activities(run); len(a) != 1 || a[0].Attempt != 1 || a[0].End != enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED {
+			b.AwaitLines(blocked.Canceled, 1)
+			if a := b.Activities(run); len(a) != 1 || a[0].Attempt != 1 || a[0].End != enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED {
 				t.Errorf("the activities are %+v; want one that failed at its first attempt", a)
 			}
 			if s := do(b, stateless.Options{}, once(fixture.Get, nil)); s.Text != "0" || b.connects() != 1 {
@@ -55,8 +55,8 @@ func TestTimeout(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.worker(session.Options{Servers: []session.Server{b.counted(overStdio(b.taskQueue))}})
-	blocked := fixture.BlockArguments{Began: b.file("began"), Canceled: b.file("canceled")}
+	b.worker(session.Options{Servers: []session.Server{b.counted(overStdio(b.TaskQueue))}})
+	blocked := fixture.BlockArguments{Began: b.File("began"), Canceled: b.File("canceled")}
 	run := begin(b, stateless.Options{CallTimeout: testTimeout, Operation: workflow.ActivityOptions{WaitForCancellation: true}},
 		func(ctx workflow.Context, c *stateless.Client) ([]seen, error) {
 			scope, cancel := workflow.WithCancel(ctx)
@@ -66,16 +66,14 @@ func TestCancel(t *testing.T) {
 			err := pending.Get(ctx, nil)
 			return []seen{sawFailure(err), call(ctx, c, fixture.Get, nil)}, nil
 		})
-	b.awaitLines(blocked.Began, 1)
-	if err := b.client.SignalWorkflow(b.ctx, run.GetID(), run.GetRunID(), "cancel", nil); err != nil {
-		t.Fatal(err)
-	}
-	b.awaitLines(blocked.Canceled, 1)
-	all := run.result()
+	b.AwaitLines(blocked.Began, 1)
+	run.Signal("cancel")
+	b.AwaitLines(blocked.Canceled, 1)
+	all := run.Result()
 	if !all[0].Canceled || all[1].Text != "0" || b.connects() != 1 {
 		t.Errorf("the calls saw %+v, in %d connections", all, b.connects())
 	}
-	if a := b.activities(run); a[0].End != enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED {
+	if a := b.Activities(run); a[0].End != enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED {
 		t.Errorf("the activities are %+v; want the first cancelled", a)
 	}
 }
@@ -84,14 +82,14 @@ func TestCancel(t *testing.T) {
 func TestTerminate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.worker(session.Options{Servers: []session.Server{b.counted(overStdio(b.taskQueue))}})
-	blocked := fixture.BlockArguments{Began: b.file("began"), Canceled: b.file("canceled")}
+	b.worker(session.Options{Servers: []session.Server{b.counted(overStdio(b.TaskQueue))}})
+	blocked := fixture.BlockArguments{Began: b.File("began"), Canceled: b.File("canceled")}
 	run := begin(b, stateless.Options{CallTimeout: testTimeout}, once(fixture.Block, blocked))
-	b.awaitLines(blocked.Began, 1)
-	if err := b.client.TerminateWorkflow(b.ctx, run.GetID(), run.GetRunID(), "a test"); err != nil {
+	b.AwaitLines(blocked.Began, 1)
+	if err := b.Client.TerminateWorkflow(b.Ctx, run.GetID(), run.GetRunID(), "a test"); err != nil {
 		t.Fatal(err)
 	}
-	b.awaitLines(blocked.Canceled, 1)
+	b.AwaitLines(blocked.Canceled, 1)
 }
 
 // A worker that stops ends its calls and reports them, whatever its
@@ -106,12 +104,11 @@ func TestWorkerStops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			workflows := worker.New(b.client, b.taskQueue, worker.Options{DeadlockDetectionTimeout: testTimeout, LocalActivityWorkerOnly: true})
-			b.startWorker(workflows)
-			host := b.host(session.Options{DrainTimeout: test.drain, Servers: []session.Server{b.counted(overStdio(b.taskQueue))}})
-			blocked := fixture.BlockArguments{Began: b.file("began"), Until: b.file("until")}
-			run := begin(b, stateless.Options{TaskQueue: b.hosts(), Repeatable: map[string]bool{fixture.Block: test.repeatable}}, once(fixture.Block, blocked))
-			b.awaitLines(blocked.Began, 1)
+			b.StartWorker(b.NewWorker(worker.Options{LocalActivityWorkerOnly: true}))
+			host := b.Host(session.Options{DrainTimeout: test.drain, Servers: []session.Server{b.counted(overStdio(b.TaskQueue))}})
+			blocked := fixture.BlockArguments{Began: b.File("began"), Until: b.File("until")}
+			run := begin(b, stateless.Options{TaskQueue: b.Hosts(), Repeatable: map[string]bool{fixture.Block: test.repeatable}}, once(fixture.Block, blocked))
+			b.AwaitLines(blocked.Began, 1)
 			stopped := make(chan struct{})
 			go func() {
 				host.Stop()
@@ -122,29 +119,29 @@ func TestWorkerStops(t *testing.T) {
 				if err := fixture.AppendLine(blocked.Until, "now"); err != nil {
 					t.Fatal(err)
 				}
-				if s := run.result(); s.Text != "done" {
+				if s := run.Result(); s.Text != "done" {
 					t.Errorf("the call saw %+v", s)
 				}
 				<-stopped
 			case test.repeatable:
 				<-stopped
-				if left := b.processes(); len(left) > 0 {
+				if left := b.Processes(); len(left) > 0 {
 					t.Errorf("processes are left: %v", left)
 				}
-				b.host(session.Options{Servers: []session.Server{b.counted(overStdio(b.taskQueue))}})
-				b.awaitLines(blocked.Began, 2)
+				b.Host(session.Options{Servers: []session.Server{b.counted(overStdio(b.TaskQueue))}})
+				b.AwaitLines(blocked.Began, 2)
 				if err := fixture.AppendLine(blocked.Until, "now"); err != nil {
 					t.Fatal(err)
 				}
-				if s := run.result(); s.Text != "done" {
+				if s := run.Result(); s.Text != "done" {
 					t.Errorf("the call saw %+v", s)
 				}
 				return
 			default:
 				<-stopped
-				b.want(run.result(), failure.TypeCall, failure.ReasonWorkerStopped, failure.RanUnknown)
+				b.want(run.Result(), failure.TypeCall, failure.ReasonWorkerStopped, failure.RanUnknown)
 			}
-			if left := b.processes(); len(left) > 0 {
+			if left := b.Processes(); len(left) > 0 {
 				t.Errorf("processes are left: %v", left)
 			}
 		})
@@ -158,26 +155,11 @@ func TestProcessExits(t *testing.T) {
 	b := setup(t)
 	b.worker(session.Options{})
 	host := b.startHostOf(hostConfig{InMemory: true}) // whose end takes no time in which the word could go out
-	blocked := fixture.BlockArguments{Began: b.file("began")}
-	run := begin(b, stateless.Options{TaskQueue: b.hosts()}, once(fixture.Block, blocked))
-	b.awaitLines(blocked.Began, 1)
-	host.stop()
-	b.want(run.result(), failure.TypeCall, failure.ReasonWorkerStopped, failure.RanUnknown)
-}
-
-// host starts a worker that serves calls and runs no workflows.
-func (b *bundle) host(options session.Options) worker.Worker {
-	b.Helper()
-	plugin, err := session.NewPlugin(options)
-	if err != nil {
-		b.Fatal(err)
-	}
-	w := worker.New(b.client, b.hosts(), worker.Options{Plugins: []worker.Plugin{plugin}, DisableWorkflowWorker: true})
-	if err := w.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(w.Stop)
-	return w
+	blocked := fixture.BlockArguments{Began: b.File("began")}
+	run := begin(b, stateless.Options{TaskQueue: b.Hosts()}, once(fixture.Block, blocked))
+	b.AwaitLines(blocked.Began, 1)
+	host.Stop()
+	b.want(run.Result(), failure.TypeCall, failure.ReasonWorkerStopped, failure.RanUnknown)
 }
 
 // Without the plugin, by session.Register, calls work too, and the connections are
@@ -185,19 +167,19 @@ func (b *bundle) host(options session.Options) worker.Worker {
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	w := worker.New(b.client, b.taskQueue, worker.Options{DeadlockDetectionTimeout: testTimeout})
-	if err := session.Register(w, b.counted(overStdio(b.taskQueue))); err != nil {
+	w := b.NewWorker(worker.Options{})
+	if err := session.Register(w, b.counted(overStdio(b.TaskQueue))); err != nil {
 		t.Fatal(err)
 	}
-	b.startWorker(w)
+	b.StartWorker(w)
 	for range 2 {
 		if s := do(b, stateless.Options{}, once(fixture.Get, nil)); s.Text != "0" {
 			t.Errorf("the call saw %+v", s)
 		}
 	}
-	if b.connects() != 1 || len(b.processes()) != 1 {
-		t.Errorf("%d connections, %d processes", b.connects(), len(b.processes()))
+	if b.connects() != 1 || len(b.Processes()) != 1 {
+		t.Errorf("%d connections, %d processes", b.connects(), len(b.Processes()))
 	}
 	w.Stop()
-	b.eventually("the process is gone", func() bool { return len(b.processes()) == 0 })
+	b.Eventually("the process is gone", func() bool { return len(b.Processes()) == 0 })
 }

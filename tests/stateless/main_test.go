@@ -11,30 +11,15 @@ import (
 	"github.com/mcpsession/mcpsession/tests/fixture"
 )
 
-// roleVariable makes this binary something else than a test: the processes that the
-// tests start are itself.
-const roleVariable = "MCPSESSION_STATELESS_ROLE"
-
-// The roles.
+// The roles of the processes that the tests start, which are this binary.
 const (
 	roleMCP  = "mcp"
 	roleHost = "host"
 )
 
-// ownerVariable is in the environment of every process that a test has started,
-// directly or not.
-const ownerVariable = "MCPSESSION_STATELESS_OWNER"
-
 var server *launch.Server
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(roleVariable) {
-	case roleMCP:
-		serveStdio()
-		return
-	case roleHost:
-		runHost()
-		return
-	}
+	fixture.Play(map[string]func(){roleMCP: serveStdio, roleHost: fixture.Host(newHost)})
 	os.Exit(fixture.RunTests(m, &server))
 }

@@ -105,8 +105,8 @@ func TestOperations(t *testing.T) {
 		connect func(b *bundle) transport.Connector
 		version string
 	}{
-		"stdio":                  {func(b *bundle) transport.Connector { return overStdio(b.taskQueue) }, ""},
-		"stdio, legacy":          {func(b *bundle) transport.Connector { return overStdio(b.taskQueue) }, session.DefaultProtocolVersion},
+		"stdio":                  {func(b *bundle) transport.Connector { return overStdio(b.TaskQueue) }, ""},
+		"stdio, legacy":          {func(b *bundle) transport.Connector { return overStdio(b.TaskQueue) }, session.DefaultProtocolVersion},
 		"HTTP without sessions":  {func(b *bundle) transport.Connector { return b.overHTTP(false) }, ""},
 		"HTTP with sessions":     {func(b *bundle) transport.Connector { return b.overHTTP(true) }, ""},
 		"HTTP, stateless legacy": {func(b *bundle) transport.Connector { return b.overHTTP(false) }, session.DefaultProtocolVersion},
@@ -118,7 +118,7 @@ func TestOperations(t *testing.T) {
 			s := session.Server{Name: "server", Connect: test.connect(b), ProtocolVersion: test.version}
 			b.worker(session.Options{Servers: []session.Server{s}})
 			run := begin(b, stateless.Options{}, useEverything)
-			got := run.result()
+			got := run.Result()
 			if !slices.Contains(got.Tools, effect) || !slices.Equal(got.Tools, got.Again) {
 				t.Errorf("listed %q, then %q", got.Tools, got.Again)
 			}
@@ -135,7 +135,7 @@ func TestOperations(t *testing.T) {
 				t.Errorf("completed %q", got.Completed)
 			}
 			var types []string
-			for _, a := range b.activities(run) {
+			for _, a := range b.Activities(run) {
 				types = append(types, a.Type)
 			}
 			var want []string

@@ -2,7 +2,6 @@ package stateless
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -15,9 +14,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	commonpb "go.temporal.io/api/common/v1"
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -41,12 +37,12 @@ func killProcess(pid int) {
 func TestAnswersAreFinal(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.worker(session.Options{Servers: []session.Server{b.counted(overStdio(b.taskQueue))}})
+	b.worker(session.Options{Servers: []session.Server{b.counted(overStdio(b.TaskQueue))}})
 	run := begin(b, stateless.Options{Repeatable: map[string]bool{fixture.Fail: true, fixture.Refuse: true}},
 		func(ctx workflow.Context, c *stateless.Client) ([]seen, error) {
 			return []seen{call(ctx, c, fixture.Fail, nil), call(ctx, c, fixture.Refuse, nil), call(ctx, c, fixture.Get, nil)}, nil
 		})
-	all := run.result()
+	all := run.Result()
 	if !all[0].IsError || all[0].Text != "the tool failed" {
 		t.Errorf("IsError came as %+v", all[0])
 	}
@@ -56,7 +52,7 @@ func TestAnswersAreFinal(t *testing.T) {
 	if all[2].Text != "0" || b.connects() != 1 {
 		t.Errorf("the call after them saw %+v, in %d connections", all[2], b.connects())
 	}
-	b.wantAttempts(run, 1, 1, 1)
+	b.WantAttempts(run, 1, 1, 1)
 }
 
 // fast is a retry policy under which a test need not wait.
@@ -85,8 +81,8 @@ func TestAnswerIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.worker(session.Options{Servers: []session.Server{b.counted(overStdio(b.taskQueue))}})
-			arguments := fixture.AppendArguments{File: b.file("effects"), Line: "ran", Exit: true}
+			b.worker(session.Options{Servers: []session.Server{b.counted(overStdio(b.TaskQueue))}})
+			arguments := fixture.AppendArguments{File: b.File("effects"), Line: "ran", Exit: true}
 			s := do(b, test.options, func(ctx workflow.Context, c *stateless.Client) (seen, error) {
 				if test.listed {
 					if _, err := c.ListTools(ctx); err != nil {
@@ -132,7 +128,7 @@ func TestHTTPFaults(t *testing.T) {
 			b := setup(t)
 			inner := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newServer() }, &mcp.StreamableHTTPOptions{Stateless: true})
 			var calls atomic.Int32
-			url := b.serveHTTP(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+			url := b.Serve(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 				body, _ := io.ReadAll(request.Body)
 				request.Body = io.NopCloser(bytes.NewReader(body))
 				if !bytes.Contains(body, []byte(`"name":"`+effect+`"`)) {
@@ -152,10 +148,10 @@ func TestHTTPFaults(t *testing.T) {
 			// A 403 makes a call look for a connection with other credentials, once it has
 			// one that was used before: so this call is the first on its connection.
 			b.worker(session.Options{Servers: []session.Server{b.counted(transport.HTTP(url))}})
-			arguments := fixture.AppendArguments{File: b.file("effects"), Line: "ran"}
+			arguments := fixture.AppendArguments{File: b.File("effects"), Line: "ran"}
 			options := stateless.Options{Operation: workflow.ActivityOptions{RetryPolicy: fast}, Repeatable: map[string]bool{effect: test.repeatable}}
 			run := begin(b, options, once(effect, arguments))
-			s := run.result()
+			s := run.Result()
 			if test.want != "" {
 				b.want(s, failure.TypeCall, test.want, test.ran)
 			} else if s.Text != "ran" {
@@ -167,7 +163,7 @@ func TestHTTPFaults(t *testing.T) {
 			if n := len(fixture.Lines(arguments.File)); n != test.runs || b.connects() != test.connects {
 				t.Errorf("the tool ran %d times, in %d connections; want %d, %d", n, b.connects(), test.runs, test.connects)
 			}
-			b.wantAttempts(run, test.attempt)
+			b.WantAttempts(run, test.attempt)
 		})
 	}
 }
@@ -194,18 +190,11 @@ func TestOpening(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			var failures atomic.Int32
-			connect := overStdio(b.taskQueue)
-			b.worker(session.Options{Servers: []session.Server{{Name: "server",
-				Connect: func(ctx context.Context, argument transport.Argument) (mcp.Transport, error) {
-					if failures.Add(1) <= test.failures {
-						return nil, test.err
-					}
-					return connect(ctx, argument)
-				}}}})
-			arguments := fixture.AppendArguments{File: b.file("effects"), Line: "ran"}
+			connect := fixture.Failing(test.failures, test.err, overStdio(b.TaskQueue))
+			b.worker(session.Options{Servers: []session.Server{{Name: "server", Connect: connect}}})
+			arguments := fixture.AppendArguments{File: b.File("effects"), Line: "ran"}
 			run := begin(b, stateless.Options{Operation: workflow.ActivityOptions{RetryPolicy: fast}}, once(effect, arguments))
-			s := run.result()
+			s := run.Result()
 			runs := 0
 			if test.reason == "" {
 				runs = 1
@@ -215,7 +204,7 @@ func TestOpening(t *testing.T) {
 			} else {
 				b.want(s, failure.TypeOpen, test.reason, failure.RanNo)
 			}
-			b.wantAttempts(run, test.attempt)
+			b.WantAttempts(run, test.attempt)
 			if n := len(fixture.Lines(arguments.File)); n != runs {
 				t.Errorf("the tool ran %d times, want %d", n, runs)
 			}
@@ -232,14 +221,14 @@ func TestLaterAttemptsRefuse(t *testing.T) {
 	b := setup(t)
 	b.worker(session.Options{})
 	host := b.startHost()
-	arguments := fixture.AppendArguments{File: b.file("effects"), Line: "ran", Sleep: testTimeout}
+	arguments := fixture.AppendArguments{File: b.File("effects"), Line: "ran", Sleep: testTimeout}
 	raw, err := json.Marshal(arguments)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := beginPlain(b, func(ctx workflow.Context) (seen, error) {
+	run := fixture.Begin(b.Bundle, func(ctx workflow.Context) (seen, error) {
 		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-			TaskQueue: b.hosts(), HeartbeatTimeout: 3 * time.Second, StartToCloseTimeout: testTimeout, RetryPolicy: fast,
+			TaskQueue: b.Hosts(), HeartbeatTimeout: 3 * time.Second, StartToCloseTimeout: testTimeout, RetryPolicy: fast,
 		})
 		err := workflow.ExecuteActivity(ctx, queue.StatelessActivity("server", queue.OperationCallTool), queue.Stateless[queue.CallTool]{
 			Operation: queue.CallTool{
@@ -249,11 +238,11 @@ func TestLaterAttemptsRefuse(t *testing.T) {
 		}).Get(ctx, nil)
 		return sawFailure(failure.Rewrap(err)), nil
 	})
-	b.awaitLines(arguments.File, 1)
+	b.AwaitLines(arguments.File, 1)
 	b.startHost()
-	host.kill()
-	b.want(run.result(), failure.TypeCall, failure.ReasonHostLost, failure.RanUnknown)
-	b.wantAttempts(run, 2)
+	host.Kill()
+	b.want(run.Result(), failure.TypeCall, failure.ReasonHostLost, failure.RanUnknown)
+	b.WantAttempts(run, 2)
 	if n := len(fixture.Lines(arguments.File)); n != 1 {
 		t.Errorf("the tool ran %d times", n)
 	}
@@ -264,36 +253,17 @@ func TestLaterAttemptsRefuse(t *testing.T) {
 func TestWorkflowReset(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.worker(session.Options{Servers: []session.Server{b.counted(overStdio(b.taskQueue))}})
-	arguments := fixture.AppendArguments{File: b.file("effects"), Line: "ran", Sleep: testTimeout}
+	b.worker(session.Options{Servers: []session.Server{b.counted(overStdio(b.TaskQueue))}})
+	arguments := fixture.AppendArguments{File: b.File("effects"), Line: "ran", Sleep: testTimeout}
 	run := begin(b, stateless.Options{}, func(ctx workflow.Context, c *stateless.Client) (seen, error) {
 		pending := c.CallToolAsync(ctx, effect, arguments)
 		workflow.GetSignalChannel(ctx, "go on").Receive(ctx, nil)
 		return sawFailure(pending.Get(ctx, nil)), nil
 	})
-	b.awaitLines(arguments.File, 1)
-	if err := b.client.SignalWorkflow(b.ctx, run.GetID(), run.GetRunID(), "go on", nil); err != nil {
-		t.Fatal(err)
-	}
-	var tasks []int64 // the second comes after the call was scheduled
-	b.eventually("the workflow has taken the signal", func() bool {
-		tasks = nil
-		for _, event := range b.history(run).GetEvents() {
-			if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
-				tasks = append(tasks, event.GetEventId())
-			}
-		}
-		return len(tasks) == 2
-	})
-	answer, err := b.client.ResetWorkflowExecution(b.ctx, &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace: server.Namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
-		Reason: "a test", RequestId: b.taskQueue, WorkflowTaskFinishEventId: tasks[1],
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := running[seen]{b, b.client.GetWorkflow(b.ctx, run.GetID(), answer.GetRunId())}
-	b.want(again.result(), failure.TypeCall, failure.ReasonWorkflowReset, failure.RanUnknown)
+	b.AwaitLines(arguments.File, 1)
+	run.Signal("go on")
+	again := run.ResetTo(2) // after the call was scheduled
+	b.want(again.Result(), failure.TypeCall, failure.ReasonWorkflowReset, failure.RanUnknown)
 	if n := len(fixture.Lines(arguments.File)); n != 1 {
 		t.Errorf("the tool ran %d times", n)
 	}
@@ -310,22 +280,22 @@ func TestWorkerIsKilled(t *testing.T) {
 			b := setup(t)
 			b.worker(session.Options{})
 			host := b.startHost()
-			arguments := fixture.AppendArguments{File: b.file("effects"), Line: "ran", Sleep: testTimeout}
+			arguments := fixture.AppendArguments{File: b.File("effects"), Line: "ran", Sleep: testTimeout}
 			run := begin(b, stateless.Options{
-				TaskQueue: b.hosts(), Repeatable: map[string]bool{effect: repeatable},
+				TaskQueue: b.Hosts(), Repeatable: map[string]bool{effect: repeatable},
 				Operation: workflow.ActivityOptions{HeartbeatTimeout: 3 * time.Second}, CallTimeout: testTimeout,
 			}, once(effect, arguments))
-			b.awaitLines(arguments.File, 1)
+			b.AwaitLines(arguments.File, 1)
 			b.startHost()
-			host.kill()
+			host.Kill()
 			if repeatable {
-				b.awaitLines(arguments.File, 2)
-				if err := b.client.TerminateWorkflow(b.ctx, run.GetID(), run.GetRunID(), "seen enough"); err != nil {
+				b.AwaitLines(arguments.File, 2)
+				if err := b.Client.TerminateWorkflow(b.Ctx, run.GetID(), run.GetRunID(), "seen enough"); err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
-			b.want(run.result(), failure.TypeCall, failure.ReasonHostLost, failure.RanUnknown)
+			b.want(run.Result(), failure.TypeCall, failure.ReasonHostLost, failure.RanUnknown)
 			if n := len(fixture.Lines(arguments.File)); n != 1 {
 				t.Errorf("the tool ran %d times", n)
 			}

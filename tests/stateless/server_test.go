@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"time"
 
@@ -67,30 +65,13 @@ func serveStdio() {
 }
 
 // overStdio is newServer in a process of the owner's.
-func overStdio(owner string) transport.Connector {
-	return transport.CommandWithOptions(transport.CommandOptions{
-		Env:          []string{roleVariable + "=" + roleMCP, ownerVariable + "=" + owner, "GORACE=atexit_sleep_ms=0"},
-		Logger:       slog.New(slog.DiscardHandler),
-		CloseTimeout: 10 * time.Second, // a slow exit is no fault
-	}, os.Args[0])
-}
+func overStdio(owner string) transport.Connector { return fixture.Stdio(roleMCP, owner) }
 
 // overHTTP is newServer over HTTP, with or without sessions.
 func (b *bundle) overHTTP(sessions bool) transport.Connector {
 	b.Helper()
-	return transport.HTTP(b.serveHTTP(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newServer() },
+	return transport.HTTP(b.Serve(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newServer() },
 		&mcp.StreamableHTTPOptions{Stateless: !sessions})))
-}
-
-// serveHTTP serves a handler until the test's end, and returns its URL.
-func (b *bundle) serveHTTP(handler http.Handler) string {
-	b.Helper()
-	s := httptest.NewServer(handler)
-	b.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
-	return s.URL
 }
 
 func inMemory() transport.Connector {
@@ -99,17 +80,8 @@ func inMemory() transport.Connector {
 
 // counted is a server whose connector adds a line to the bundle's file of connects.
 func (b *bundle) counted(connect transport.Connector) session.Server {
-	return session.Server{Name: "server", Connect: counting(b.file("connects"), connect)}
-}
-
-func counting(file string, connect transport.Connector) transport.Connector {
-	return func(ctx context.Context, argument transport.Argument) (mcp.Transport, error) {
-		if err := fixture.AppendLine(file, "connect "+string(argument)); err != nil {
-			return nil, err
-		}
-		return connect(ctx, argument)
-	}
+	return session.Server{Name: "server", Connect: fixture.Counting(b.File("connects"), connect)}
 }
 
 // connects is how often a connection was opened.
-func (b *bundle) connects() int { return len(fixture.Lines(b.file("connects"))) }
+func (b *bundle) connects() int { return len(fixture.Lines(b.File("connects"))) }

@@ -37,7 +37,7 @@ func many(ctx workflow.Context, c *stateless.Client, n int, tool string, argumen
 // runs; not those of an older version, and not those with an argument.
 func TestSharing(t *testing.T) {
 	t.Parallel()
-	stdio := func(b *bundle) transport.Connector { return overStdio(b.taskQueue) }
+	stdio := func(b *bundle) transport.Connector { return overStdio(b.TaskQueue) }
 	for name, test := range map[string]struct {
 		connect  func(b *bundle) transport.Connector
 		version  string
@@ -79,7 +79,7 @@ func TestSharing(t *testing.T) {
 			if !slices.Equal(counters, want) || b.connects() != connects {
 				t.Errorf("the counters were %q in %d connections; want %q in %d", counters, b.connects(), want, connects)
 			}
-			for _, line := range fixture.Lines(b.file("connects")) {
+			for _, line := range fixture.Lines(b.File("connects")) {
 				if test.argument != nil && line != `connect "tenant"` {
 					t.Errorf("the connector had the argument %q", line)
 				}
@@ -97,10 +97,10 @@ func TestSharedConnections(t *testing.T) {
 		t.Run(fmt.Sprint("calls ", calls), func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			s := b.counted(overStdio(b.taskQueue))
+			s := b.counted(overStdio(b.TaskQueue))
 			s.SharedConnections, s.MaxConcurrentCalls = 2, calls
 			b.worker(session.Options{Servers: []session.Server{s}})
-			blocked := fixture.BlockArguments{Began: b.file("began"), Until: b.file("until")}
+			blocked := fixture.BlockArguments{Began: b.File("began"), Until: b.File("until")}
 			run := begin(b, stateless.Options{}, func(ctx workflow.Context, c *stateless.Client) ([]seen, error) {
 				return many(ctx, c, 3, fixture.Block, blocked), nil
 			})
@@ -108,14 +108,14 @@ func TestSharedConnections(t *testing.T) {
 			if calls > 0 {
 				at = 2
 			}
-			b.awaitLines(blocked.Began, at)
+			b.AwaitLines(blocked.Began, at)
 			if n := len(fixture.Lines(blocked.Began)); n != at {
 				t.Errorf("%d calls have begun, want %d", n, at)
 			}
 			if err := fixture.AppendLine(blocked.Until, "now"); err != nil {
 				t.Fatal(err)
 			}
-			for _, s := range run.result() {
+			for _, s := range run.Result() {
 				if s.Text != "done" {
 					t.Errorf("a call saw %+v", s)
 				}
@@ -141,14 +141,14 @@ func TestIdle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			s := b.counted(overStdio(b.taskQueue))
+			s := b.counted(overStdio(b.TaskQueue))
 			s.SharedIdleTimeout = test.idle
 			b.worker(session.Options{Servers: []session.Server{s}})
 			var pids []string
 			for range 2 {
 				pids = append(pids, do(b, stateless.Options{}, once(fixture.Pid, nil)).Text)
 				if !test.stays {
-					b.eventually("the process is gone", func() bool { return len(b.processes()) == 0 })
+					b.Eventually("the process is gone", func() bool { return len(b.Processes()) == 0 })
 				}
 			}
 			if same := pids[0] == pids[1]; same != test.stays {
@@ -166,17 +166,17 @@ func TestStaleConnection(t *testing.T) {
 	t.Run("the process is gone", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
-		b.worker(session.Options{Servers: []session.Server{b.counted(overStdio(b.taskQueue))}})
+		b.worker(session.Options{Servers: []session.Server{b.counted(overStdio(b.TaskQueue))}})
 		do(b, stateless.Options{}, once(fixture.Pid, nil))
-		for _, pid := range b.processes() {
+		for _, pid := range b.Processes() {
 			killProcess(pid)
 		}
 		b.eventually("the process is gone", func() bool { return len(b.processes()) == 0 })
 		run := begin(b, stateless.Options{}, once(fixture.Get, nil))
-		if s := run.result(); s.Text != "0" {
+		if s := run.Result(); s.Text != "0" {
 			t.Errorf("the call saw %+v", s)
 		}
-		b.wantAttempts(run, 1)
+		b.WantAttempts(run, 1)
 		if n := b.connects(); n != 2 {
 			t.Errorf("there were %d connections, want 2", n)
 		}
@@ -187,7 +187,7 @@ func TestStaleConnection(t *testing.T) {
 		var token atomic.Value
 		token.Store("one")
 		inner := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return newServer() }, &mcp.StreamableHTTPOptions{Stateless: true})
-		url := b.serveHTTP(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		url := b.Serve(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 			if request.Header.Get("X-Token") != token.Load() {
 				http.Error(w, "go away", http.StatusUnauthorized)
 				return
@@ -198,16 +198,16 @@ func TestStaleConnection(t *testing.T) {
 		do(b, stateless.Options{}, once(fixture.Get, nil))
 		token.Store("two")
 		run := begin(b, stateless.Options{}, once(fixture.Get, nil))
-		if s := run.result(); s.Text != "0" {
+		if s := run.Result(); s.Text != "0" {
 			t.Errorf("the call saw %+v", s)
 		}
-		b.wantAttempts(run, 1)
+		b.WantAttempts(run, 1)
 	})
 	t.Run("sessions are evicted", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		h := fixture.NewHTTP(nil)
-		s := b.counted(transport.HTTP(b.serveHTTP(h)))
+		s := b.counted(transport.HTTP(b.Serve(h)))
 		b.worker(session.Options{Servers: []session.Server{s}})
 		for range 3 {
 			if s := do(b, stateless.Options{}, once(fixture.Get, nil)); s.Text != "0" {
@@ -224,11 +224,11 @@ func TestStaleConnection(t *testing.T) {
 func TestCutUnderLoad(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	s := b.counted(overStdio(b.taskQueue))
+	s := b.counted(overStdio(b.TaskQueue))
 	s.SharedConnections = 2
 	b.worker(session.Options{Servers: []session.Server{s}})
 	const callers = 10
-	blocked := fixture.BlockArguments{Began: b.file("began"), Until: b.file("until")}
+	blocked := fixture.BlockArguments{Began: b.File("began"), Until: b.File("until")}
 	run := begin(b, stateless.Options{}, func(ctx workflow.Context, c *stateless.Client) ([]seen, error) {
 		all := many(ctx, c, callers, fixture.Block, blocked)
 		for range 5 {
@@ -236,15 +236,15 @@ func TestCutUnderLoad(t *testing.T) {
 		}
 		return all, nil
 	})
-	b.awaitLines(blocked.Began, callers)
-	killed := b.processes()
+	b.AwaitLines(blocked.Began, callers)
+	killed := b.Processes()
 	for _, pid := range killed {
 		killProcess(pid)
 	}
 	if err := fixture.AppendLine(blocked.Until, "now"); err != nil {
 		t.Fatal(err)
 	}
-	for i, s := range run.result() {
+	for i, s := range run.Result() {
 		if i < callers {
 			if s.Type != "" {
 				b.want(s, "CallFailure", "server-gone", "unknown")
@@ -255,7 +255,7 @@ func TestCutUnderLoad(t *testing.T) {
 			t.Errorf("call %d after the cut saw %+v", i-callers, s)
 		}
 	}
-	if n := len(killed); n != 2 || b.connects() != 4 || len(b.processes()) != 2 {
-		t.Errorf("%d processes were killed, there were %d connections, %d processes live", n, b.connects(), len(b.processes()))
+	if n := len(killed); n != 2 || b.connects() != 4 || len(b.Processes()) != 2 {
+		t.Errorf("%d processes were killed, there were %d connections, %d processes live", n, b.connects(), len(b.Processes()))
 	}
 }
