@@ -37,7 +37,7 @@ func Example_record() {
 		fmt.Println(err)
 		return
 	}
-	options.Logger = quiet{}
+	options.Logger = fixture.Quiet
 	c, err := client.Dial(options)
 	if err != nil {
 		fmt.Println(err)
@@ -98,8 +98,8 @@ func TestRecordVisit(t *testing.T) {
 	register := func(r worker.WorkflowRegistry) { r.RegisterWorkflow(Visit) }
 	w := b.worker("visits-recorded")
 	register(w)
-	b.begin(w)
-	run, err := b.client.ExecuteWorkflow(b.ctx, client.StartWorkflowOptions{TaskQueue: "visits-recorded", ID: "replaytests-visit"}, Visit)
+	b.StartWorker(w)
+	run, err := b.Client.ExecuteWorkflow(b.Ctx, client.StartWorkflowOptions{TaskQueue: "visits-recorded", ID: "replaytests-visit"}, Visit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,30 +113,30 @@ func teamFolder(t *testing.T) string {
 	plugged := b.worker("replaytests-team")
 	registerTeam(asRecorded)(plugged)
 	plugged.RegisterActivityWithOptions(greet, activityName("team.greet"))
-	b.begin(plugged)
-	run, err := b.client.ExecuteWorkflow(b.ctx, client.StartWorkflowOptions{TaskQueue: "replaytests-team"}, "team")
+	b.StartWorker(plugged)
+	run, err := b.Client.ExecuteWorkflow(b.Ctx, client.StartWorkflowOptions{TaskQueue: "replaytests-team"}, "team")
 	if err != nil {
 		t.Fatal(err)
 	}
 	folder := filepath.Join(t.TempDir(), "histories")
 	b.awaitCalls(run, 1)
-	update, err := b.client.UpdateWorkflow(b.ctx, client.UpdateWorkflowOptions{
+	update, err := b.Client.UpdateWorkflow(b.Ctx, client.UpdateWorkflowOptions{
 		WorkflowID: run.GetID(), RunID: run.GetRunID(), UpdateName: "again", Args: []any{"me"}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := update.Get(b.ctx, nil); err != nil {
+	if err := update.Get(b.Ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := replaytests.Record(b.ctx, b.client, run.GetID(), "", filepath.Join(folder, "open.json")); err != nil {
+	if err := replaytests.Record(b.Ctx, b.Client, run.GetID(), "", filepath.Join(folder, "open.json")); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.client.SignalWorkflow(b.ctx, run.GetID(), "", workflows.Go, nil); err != nil {
+	if err := b.Client.SignalWorkflow(b.Ctx, run.GetID(), "", workflows.Go, nil); err != nil {
 		t.Fatal(err)
 	}
 	b.awaitEnd(run)
-	if err := replaytests.Record(b.ctx, b.client, run.GetID(), run.GetRunID(), filepath.Join(folder, "completed.json")); err != nil {
+	if err := replaytests.Record(b.Ctx, b.Client, run.GetID(), run.GetRunID(), filepath.Join(folder, "completed.json")); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -193,13 +193,13 @@ func TestRecordRefuses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	file := filepath.Join(t.TempDir(), "history.json")
-	run, err := b.client.ExecuteWorkflow(b.ctx, client.StartWorkflowOptions{TaskQueue: "replaytests-nobody"}, "nobody")
+	run, err := b.Client.ExecuteWorkflow(b.Ctx, client.StartWorkflowOptions{TaskQueue: "replaytests-nobody"}, "nobody")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Cleanup(func() { _ = b.client.TerminateWorkflow(b.ctx, run.GetID(), "", "the test is over") })
+	b.Cleanup(func() { _ = b.Client.TerminateWorkflow(b.Ctx, run.GetID(), "", "the test is over") })
 	for id, want := range map[string]string{run.GetID(): "no workflow task was completed yet", "no-such-workflow": "no-such-workflow"} {
-		if err := replaytests.Record(b.ctx, b.client, id, "", file); err == nil || !strings.Contains(err.Error(), want) {
+		if err := replaytests.Record(b.Ctx, b.Client, id, "", file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want an error with %q", id, err, want)
 		}
 	}
@@ -229,19 +229,19 @@ func TestEndsAreCompared(t *testing.T) {
 	for name, end := range ends {
 		register(name, end)(w)
 	}
-	b.begin(w)
+	b.StartWorker(w)
 	for name := range ends {
-		run, err := b.client.ExecuteWorkflow(b.ctx, client.StartWorkflowOptions{TaskQueue: "replaytests-ends"}, "ends-"+name)
+		run, err := b.Client.ExecuteWorkflow(b.Ctx, client.StartWorkflowOptions{TaskQueue: "replaytests-ends"}, "ends-"+name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if name == "canceled" {
-			if err := b.client.CancelWorkflow(b.ctx, run.GetID(), ""); err != nil {
+			if err := b.Client.CancelWorkflow(b.Ctx, run.GetID(), ""); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_ = run.Get(b.ctx, nil)
-		h, err := replaytests.Fetch(b.ctx, b.client, run.GetID(), "")
+		_ = run.Get(b.Ctx, nil)
+		h, err := replaytests.Fetch(b.Ctx, b.Client, run.GetID(), "")
 		if err != nil {
 			t.Fatal(err)
 		}

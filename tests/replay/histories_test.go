@@ -39,7 +39,7 @@ func TestHistories(t *testing.T) {
 	runs := new(instances)
 	w := b.worker(taskQueue, runs)
 	workflows.Register(w)
-	b.begin(w)
+	b.StartWorker(w)
 	t.Run("cached", func(t *testing.T) { b.settleAll(t) })
 	if b.records() {
 		return
@@ -84,7 +84,7 @@ func (b *bundle) settleAll(t *testing.T) {
 			if s.Name != "ended-in-call" && s.Name != "ended-in-call-waiting" {
 				t.Parallel() // those two kill what polls their task queue
 			}
-			b := &bundle{T: t, ctx: b.ctx, client: b.client, programs: b.programs}
+			b := &bundle{b.In(t), b.programs}
 			run := plays[s.Name]
 			if run == nil {
 				run = runToEnd

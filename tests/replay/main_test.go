@@ -18,11 +18,7 @@ import (
 	"github.com/mcpsession/mcpsession/tests/fixture"
 )
 
-// roleVariable makes this binary something else than a test: the processes that the
-// tests start are itself.
-const roleVariable = "MCPSESSION_REPLAY_ROLE"
-
-// The roles.
+// The roles of the processes that the tests start, which are this binary.
 const (
 	roleMCP  = "mcp"
 	roleHost = "host"
@@ -31,14 +27,7 @@ const (
 var server *launch.Server
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(roleVariable) {
-	case roleMCP:
-		serveStdio()
-		return
-	case roleHost:
-		runHost()
-		return
-	}
+	fixture.Play(map[string]func(){roleMCP: serveStdio, roleHost: fixture.Host(newHost)})
 	if err := registerScripts(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

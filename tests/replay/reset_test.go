@@ -1,11 +1,11 @@
 package replay
 
 import (
+	"slices"
 	"testing"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflowservice/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 
 	"github.com/mcpsession/mcpsession/replaytests"
@@ -19,22 +19,22 @@ func TestResetRunsReplay(t *testing.T) {
 	b := setup(t)
 	w := b.worker("replaytests-reset")
 	workflows.Register(w)
-	b.begin(w)
-	run, err := b.client.ExecuteWorkflow(b.ctx, client.StartWorkflowOptions{TaskQueue: "replaytests-reset"}, "open")
+	b.StartWorker(w)
+	run, err := b.Client.ExecuteWorkflow(b.Ctx, client.StartWorkflowOptions{TaskQueue: "replaytests-reset"}, "open")
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.awaitCalls(run, 1)
 	for range 2 {
 		run = b.reset(run)
-		b.eventually("the new run has lost its session", func() bool {
+		b.Eventually("the new run has lost its session", func() bool {
 			return b.pending(run, "mcp.counter.session") == nil && b.has(run, enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED)
 		})
 	}
-	if err := b.client.SignalWorkflow(b.ctx, run.GetID(), run.GetRunID(), workflows.Go, nil); err != nil {
+	if err := b.Client.SignalWorkflow(b.Ctx, run.GetID(), run.GetRunID(), workflows.Go, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Get(b.ctx, nil); err == nil {
+	if err := run.Get(b.Ctx, nil); err == nil {
 		t.Fatal("the run went on with a session that was not its own")
 	}
 	h := b.fetch(run.GetID(), run.GetRunID())
@@ -54,30 +54,13 @@ func (b *bundle) reset(run client.WorkflowRun) client.WorkflowRun {
 			last = event.GetEventId()
 		}
 	}
-	response, err := b.client.ResetWorkflowExecution(b.ctx, &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace:                 server.Namespace,
-		WorkflowExecution:         &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
-		Reason:                    "test",
-		RequestId:                 run.GetRunID(),
-		WorkflowTaskFinishEventId: last,
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return b.client.GetWorkflow(b.ctx, run.GetID(), response.GetRunId())
+	return b.Reset(run, last)
 }
 
 // has reports whether a run has an event of a type.
 func (b *bundle) has(run client.WorkflowRun, eventType enumspb.EventType) bool {
 	b.Helper()
-	for events := b.client.GetWorkflowHistory(b.ctx, run.GetID(), run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
-		event, err := events.Next()
-		if err != nil {
-			b.Fatal(err)
-		}
-		if event.GetEventType() == eventType {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.History(run).GetEvents(), func(event *historypb.HistoryEvent) bool {
+		return event.GetEventType() == eventType
+	})
 }

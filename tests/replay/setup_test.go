@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/mcpsession/mcpsession/queue"
 	"github.com/mcpsession/mcpsession/replaytests/workflows"
 	"github.com/mcpsession/mcpsession/session"
+	"github.com/mcpsession/mcpsession/tests/fixture"
 )
 
 // testTimeout bounds every test: a hang is a failure, told by name.
@@ -25,27 +25,13 @@ const taskQueue = "replaytests"
 
 // A bundle is what a test has to itself.
 type bundle struct {
-	*testing.T
-	ctx      context.Context
-	client   client.Client
+	*fixture.Bundle
 	programs string
 }
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
-	t.Cleanup(cancel)
-	options, err := server.ClientOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.Logger, options.Identity = quiet{}, recorder
-	c, err := client.DialContext(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	b := &bundle{T: t, ctx: ctx, client: c}
+	b := &bundle{Bundle: fixture.Setup(t, server, testTimeout, func(options *client.Options) { options.Identity = recorder })}
 	b.programs = programs(b)
 	return b
 }
@@ -53,22 +39,9 @@ func setup(t *testing.T) *bundle {
 // worker returns a worker that holds the sessions of a task queue.
 func (b *bundle) worker(taskQueue string, interceptors ...interceptor.WorkerInterceptor) worker.Worker {
 	b.Helper()
-	plugin, err := session.NewPlugin(session.Options{Servers: servers(b.programs)})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return worker.New(b.client, taskQueue, worker.Options{
-		Identity: recorder, Plugins: []worker.Plugin{plugin}, Interceptors: interceptors, DeadlockDetectionTimeout: testTimeout,
+	return worker.New(b.Client, taskQueue, worker.Options{
+		Identity: recorder, Plugins: []worker.Plugin{b.Plugin(session.Options{Servers: servers(b.programs)})}, Interceptors: interceptors, DeadlockDetectionTimeout: testTimeout,
 	})
-}
-
-// begin starts a worker, until the test's end.
-func (b *bundle) begin(w worker.Worker) {
-	b.Helper()
-	if err := w.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(w.Stop)
 }
 
 func activityName(name string) activity.RegisterOptions { return activity.RegisterOptions{Name: name} }
@@ -76,7 +49,7 @@ func activityName(name string) activity.RegisterOptions { return activity.Regist
 // start starts a situation's workflow, in place of one that an earlier test has left.
 func (b *bundle) start(name string) client.WorkflowRun {
 	b.Helper()
-	run, err := b.client.ExecuteWorkflow(b.ctx, client.StartWorkflowOptions{
+	run, err := b.Client.ExecuteWorkflow(b.Ctx, client.StartWorkflowOptions{
 		TaskQueue: taskQueue, ID: workflowID(name),
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
 	}, name)
@@ -92,13 +65,9 @@ func workflowID(name string) string { return "replaytests-" + name }
 // mind about them.
 func (b *bundle) awaitCalls(run client.WorkflowRun, n int) {
 	b.Helper()
-	b.eventually("the run goes on after its calls", func() bool {
+	b.Eventually("the run goes on after its calls", func() bool {
 		calls, types, settled := 0, map[int64]string{}, false
-		for events := b.client.GetWorkflowHistory(b.ctx, run.GetID(), run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
-			event, err := events.Next()
-			if err != nil {
-				b.Fatal(err)
-			}
+		for _, event := range b.History(run).GetEvents() {
 			if a := event.GetActivityTaskScheduledEventAttributes(); a != nil {
 				types[event.GetEventId()] = a.GetActivityType().GetName()
 			}
@@ -116,7 +85,7 @@ func (b *bundle) awaitCalls(run client.WorkflowRun, n int) {
 // started.
 func (b *bundle) pending(run client.WorkflowRun, activityType string) *workflowpb.PendingActivityInfo {
 	b.Helper()
-	described, err := b.client.DescribeWorkflow(b.ctx, run.GetID(), run.GetRunID())
+	described, err := b.Client.DescribeWorkflow(b.Ctx, run.GetID(), run.GetRunID())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -126,16 +95,4 @@ func (b *bundle) pending(run client.WorkflowRun, activityType string) *workflowp
 		}
 	}
 	return nil
-}
-
-// eventually returns once the condition holds.
-func (b *bundle) eventually(what string, condition func() bool) {
-	b.Helper()
-	for !condition() {
-		select {
-		case <-b.ctx.Done():
-			b.Fatalf("in vain awaited: %s", what)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }

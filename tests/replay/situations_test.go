@@ -33,7 +33,7 @@ func runToEnd(b *bundle, name string) client.WorkflowRun {
 
 func (b *bundle) awaitEnd(run client.WorkflowRun) {
 	b.Helper()
-	if err := run.Get(b.ctx, nil); err != nil {
+	if err := run.Get(b.Ctx, nil); err != nil {
 		b.Fatalf("%s: %v", run.GetID(), err)
 	}
 }
@@ -43,7 +43,7 @@ func stayOpen(b *bundle, name string) client.WorkflowRun {
 	b.Helper()
 	run := b.start(name)
 	b.Cleanup(func() {
-		if err := b.client.SignalWorkflow(b.ctx, run.GetID(), run.GetRunID(), workflows.Go, nil); err != nil {
+		if err := b.Client.SignalWorkflow(b.Ctx, run.GetID(), run.GetRunID(), workflows.Go, nil); err != nil {
 			b.Error(err)
 			return
 		}
@@ -59,7 +59,7 @@ func resetSession(b *bundle, name string) client.WorkflowRun {
 	b.Helper()
 	run := b.start(name)
 	b.awaitCalls(run, 1)
-	if _, err := b.client.WorkflowService().ResetActivity(b.ctx, &workflowservice.ResetActivityRequest{
+	if _, err := b.Client.WorkflowService().ResetActivity(b.Ctx, &workflowservice.ResetActivityRequest{
 		Namespace: server.Namespace,
 		Execution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
 		Activity:  &workflowservice.ResetActivityRequest_Type{Type: queue.SessionActivity(workflows.Server)},
@@ -73,13 +73,13 @@ func resetSession(b *bundle, name string) client.WorkflowRun {
 // killHost kills the session's host while the second call is on it.
 func killHost(b *bundle, name string) client.WorkflowRun {
 	b.Helper()
-	kill := b.startHost()
+	host := b.StartHost(roleHost, b.programs)
 	run := b.start(name)
 	b.awaitCalls(run, 1)
-	b.eventually("the call is on its host", func() bool {
+	b.Eventually("the call is on its host", func() bool {
 		return b.pending(run, queue.OperationActivity(workflows.Server, queue.OperationCallTool)) != nil
 	})
-	kill()
+	host.Kill()
 	b.awaitEnd(run)
 	return run
 }
@@ -89,10 +89,10 @@ func cancelRun(b *bundle, name string) client.WorkflowRun {
 	b.Helper()
 	run := b.start(name)
 	b.awaitCalls(run, 1)
-	if err := b.client.CancelWorkflow(b.ctx, run.GetID(), run.GetRunID()); err != nil {
+	if err := b.Client.CancelWorkflow(b.Ctx, run.GetID(), run.GetRunID()); err != nil {
 		b.Fatal(err)
 	}
-	if err := run.Get(b.ctx, nil); err == nil {
+	if err := run.Get(b.Ctx, nil); err == nil {
 		b.Fatalf("%s ended without an error, though it was cancelled", run.GetID())
 	}
 	return run
@@ -101,7 +101,7 @@ func cancelRun(b *bundle, name string) client.WorkflowRun {
 // fetch reads the history of a run.
 func (b *bundle) fetch(workflowID, runID string) *replaytests.History {
 	b.Helper()
-	h, err := replaytests.Fetch(b.ctx, b.client, workflowID, runID)
+	h, err := replaytests.Fetch(b.Ctx, b.Client, workflowID, runID)
 	if err != nil {
 		b.Fatal(err)
 	}

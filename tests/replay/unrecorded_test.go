@@ -22,7 +22,7 @@ func TestUnrecordedCommandsAreTold(t *testing.T) {
 
 	// Not in parallel with the test that it runs: the workflows have fixed ids.
 	test := func(folder, name string) (string, error) {
-		cmd := exec.CommandContext(b.ctx, "go", "test", "-count=1", "-overlay", overlay, "-run", name, ".")
+		cmd := exec.CommandContext(b.Ctx, "go", "test", "-count=1", "-overlay", overlay, "-run", name, ".")
 		cmd.Dir = folder
 		cmd.Env = append(append(os.Environ(), server.Environ()...), "GOTOOLCHAIN=local")
 		output, err := cmd.CombinedOutput()
