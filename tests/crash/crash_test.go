@@ -15,6 +15,8 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/mcpsession/mcpsession/tests/fixture"
 )
 
 // rowTimeout bounds every row: a hang is a failure, told by name.
@@ -83,20 +85,11 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), rowTimeout)
 	defer cancel()
-	options, err := server.ClientOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.Logger = quiet
-	c, err := client.DialContext(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := fixture.Dial(t, ctx, server, nil)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	b := &bench{
 		client: c,
-		site:   startProcess(t, ctx, roleHTTP).first,
+		site:   fixture.StartProcess(t, ctx, fixture.Environ(roleHTTP, "")...).First,
 		queues: make(map[policy]string),
 	}
 	for under, interceptors := range map[policy][]interceptor.WorkerInterceptor{policyToolset: nil, policyOwn: {&retrying{}}} {

@@ -40,7 +40,7 @@ func (t *trial) done(step string) {
 func (t *trial) run() {
 	t.last = time.Now()
 	t.Cleanup(func() { t.ledger.add(t.T, fixture.Lines(t.Notes), t.tools+1) })
-	first := t.startHost(t.T, t.ctx, t.role)
+	first := fixture.StartHost(t.T, t.ctx, server, t.role, t.Owner, t.hosting)
 	t.done("the first host ran")
 	t.begin()
 	use := t.use(blockHit, hitHeartbeat)
@@ -69,15 +69,15 @@ func (t *trial) run() {
 }
 
 // awaitKilled returns once the host has killed itself.
-func (t *trial) awaitKilled(host *process, use client.WorkflowUpdateHandle) {
+func (t *trial) awaitKilled(host *fixture.Process, use client.WorkflowUpdateHandle) {
 	t.Helper()
 	select {
-	case <-host.gone:
+	case <-host.Gone():
 	case <-time.After(rowTimeout / 2):
 		t.Fatalf("the host did not come to its point in time; the workflow saw %s", t.seen(use))
 	}
-	if status, ok := host.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
-		t.Fatalf("the host ended by itself: %v", host.cmd.ProcessState)
+	if status, ok := host.State().Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+		t.Fatalf("the host ended by itself: %v", host.State())
 	}
 }
 
@@ -139,8 +139,11 @@ func (t *trial) startSecond() {
 	t.Helper()
 	h := t.hosting
 	h.Name, h.Crash, h.ServerHold, h.ServerFail = secondHost, point{}, "", ""
-	w, err := h.start(t.client, &crash{})
+	w, err := h.worker(t.client, &crash{})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Stop)
@@ -253,9 +256,9 @@ func (t *trial) checkKept(block string, want int) {
 func (t *trial) awaitNoProcess(when string) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
-	for len(t.processes()) > 0 {
+	for len(fixture.OwnedBy(t.Owner)) > 0 {
 		if time.Now().After(deadline) {
-			left := t.processes()
+			left := fixture.OwnedBy(t.Owner)
 			for _, pid := range left {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
