@@ -25,12 +25,12 @@ func TestBlockIsWarm(t *testing.T) {
 	b := setup(t)
 	w := b.worker(b.warmed(2, b.serving()))
 	before := b.awaitReady(2)
-	v := b.block(toolset.Options{}).result()
+	v := b.block(toolset.Options{}).Result()
 	if !slices.Contains(before, v.Pid) || v.Count != "1" {
 		t.Errorf("the block saw %+v; want one of the processes %v, and the count 1", v, before)
 	}
 	b.awaitReady(3)
-	if slices.Contains(b.processes(), v.Pid) {
+	if slices.Contains(b.Processes(), v.Pid) {
 		t.Error("the process of a closed block runs on")
 	}
 	w.Stop()
@@ -44,14 +44,14 @@ func TestThirtyBlocksAtOnce(t *testing.T) {
 	b := setup(t)
 	w := b.worker(b.warmed(3, b.serving()))
 	before := b.awaitReady(3)
-	var blocks []running[visit]
+	var blocks []fixture.Running[visit]
 	for range 30 {
 		blocks = append(blocks, b.block(toolset.Options{}))
 	}
 	used := make(map[int]bool)
 	warm := 0
 	for _, block := range blocks {
-		v := block.result()
+		v := block.Result()
 		if v.Count != "1" || used[v.Pid] {
 			t.Errorf("a block saw the count %s in process %d (used before: %v)", v.Count, v.Pid, used[v.Pid])
 		}
@@ -75,18 +75,18 @@ func TestSecretIsRotated(t *testing.T) {
 	b.worker(session.Server{Name: "server", Warm: 1, Connect: func(ctx context.Context, argument transport.Argument) (mcp.Transport, error) {
 		s := b.serving()
 		s.Secret = secret.Load().(string)
-		return s.connector(b.taskQueue)(ctx, argument)
+		return s.connector(b.TaskQueue)(ctx, argument)
 	}})
 	old := b.awaitReady(1)[0]
 	secret.Store("the-second-secret")
-	v := b.block(toolset.Options{}).result()
+	v := b.block(toolset.Options{}).Result()
 	if v.Pid == old || !contains(v.Env, "the-second-secret") {
 		t.Errorf("the block had process %d (the old one is %d)", v.Pid, old)
 	}
-	b.eventually("the process with the old secret is gone", func() bool { return !slices.Contains(b.processes(), old) })
+	b.Eventually("the process with the old secret is gone", func() bool { return !slices.Contains(b.Processes(), old) })
 	// The block's own and the one that waits next.
 	next := b.awaitReady(3)
-	if v := b.block(toolset.Options{}).result(); !slices.Contains(next, v.Pid) || !contains(v.Env, "the-second-secret") {
+	if v := b.block(toolset.Options{}).Result(); !slices.Contains(next, v.Pid) || !contains(v.Env, "the-second-secret") {
 		t.Errorf("the next block had process %d, want one of %v", v.Pid, next)
 	}
 }
@@ -101,17 +101,17 @@ func TestArguments(t *testing.T) {
 		if err := argument.Decode(&s.Secret); err != nil {
 			return nil, err
 		}
-		return s.connector(b.taskQueue)(ctx, argument)
+		return s.connector(b.TaskQueue)(ctx, argument)
 	}})
 	for i, tenant := range []string{"tenant-one", "tenant-two"} {
-		if v := b.block(toolset.Options{Argument: tenant}).result(); !contains(v.Env, tenant) {
+		if v := b.block(toolset.Options{Argument: tenant}).Result(); !contains(v.Env, tenant) {
 			t.Errorf("the block of %s had another's process", tenant)
 		}
 		b.awaitReady(2 * (i + 1))
 	}
 	before := b.noted("ready")
 	for _, tenant := range []string{"tenant-one", "tenant-two"} {
-		v := b.block(toolset.Options{Argument: tenant}).result()
+		v := b.block(toolset.Options{Argument: tenant}).Result()
 		if !slices.Contains(before, v.Pid) || !contains(v.Env, tenant) || v.Count != "1" {
 			t.Errorf("the second block of %s was not warm, or another's: process %d, count %s", tenant, v.Pid, v.Count)
 		}
@@ -129,7 +129,7 @@ func TestWorkersShare(t *testing.T) {
 	named.Name = "another"
 	second := b.worker(named)
 	first.Stop()
-	b.eventually("only what the second wants is left", func() bool { return len(b.processes()) == 1 })
+	b.Eventually("only what the second wants is left", func() bool { return len(b.Processes()) == 1 })
 	if n := len(b.noted("start")); n != 2 {
 		t.Errorf("%d processes were started, want the 2 of the first worker", n)
 	}
@@ -152,9 +152,9 @@ func TestWarmOnUse(t *testing.T) {
 	if n := len(b.noted("start")); n != 1 {
 		t.Errorf("%d processes were started before a block, want the other worker's 1", n)
 	}
-	b.block(toolset.Options{}).result()
+	b.block(toolset.Options{}).Result()
 	before := b.awaitReady(3)
-	if v := b.block(toolset.Options{}).result(); !slices.Contains(before, v.Pid) {
+	if v := b.block(toolset.Options{}).Result(); !slices.Contains(before, v.Pid) {
 		t.Errorf("the second block had process %d, want one of %v", v.Pid, before)
 	}
 	w.Stop()
@@ -166,18 +166,18 @@ func TestWarmOnUse(t *testing.T) {
 func TestWithoutPlugin(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	w := b.newWorker(worker.Options{})
+	w := b.NewWorker(worker.Options{})
 	if err := session.Register(w, b.warmed(1, b.serving())); err != nil {
 		t.Fatal(err)
 	}
-	b.startWorker(w)
-	b.block(toolset.Options{}).result()
+	b.StartWorker(w)
+	b.block(toolset.Options{}).Result()
 	before := b.awaitReady(2)
-	if v := b.block(toolset.Options{}).result(); !slices.Contains(before, v.Pid) {
+	if v := b.block(toolset.Options{}).Result(); !slices.Contains(before, v.Pid) {
 		t.Errorf("the second block had process %d, want one of %v", v.Pid, before)
 	}
 	w.Stop()
-	b.eventually("the processes of the worker are gone", b.nobody)
+	b.Eventually("the processes of the worker are gone", b.nobody)
 }
 
 // A stateless call with a connection of its own takes a warm one, and nobody else
@@ -190,7 +190,7 @@ func TestStatelessCalls(t *testing.T) {
 	b.worker(s)
 	ask := func(argument any) visit {
 		t.Helper()
-		return begin(b, func(ctx workflow.Context) (v visit, err error) {
+		return fixture.Begin(b.Bundle, func(ctx workflow.Context) (v visit, err error) {
 			c, err := stateless.New(ctx, stateless.Options{Server: "server", Argument: argument})
 			if err != nil {
 				return v, err
@@ -198,7 +198,7 @@ func TestStatelessCalls(t *testing.T) {
 			result, err := c.CallTool(ctx, fixture.Incr, nil)
 			v.Count = fixture.Text(result)
 			return v, err
-		}).result()
+		}).Result()
 	}
 	// The server has no session in the newest version, but a process is one.
 	for i := range 3 {
@@ -214,7 +214,7 @@ func TestStatelessCalls(t *testing.T) {
 			t.Errorf("a call with an argument saw the count %s", v.Count)
 		}
 		// The shared one, the calls' own, and the one that waits.
-		b.eventually("another waits", func() bool { return len(b.noted("start")) == 3+i && len(b.processes()) == 2 })
+		b.Eventually("another waits", func() bool { return len(b.noted("start")) == 3+i && len(b.Processes()) == 2 })
 	}
 }
 
@@ -237,14 +237,14 @@ func TestScriptIsWarm(t *testing.T) {
 	b := setup(t)
 	b.worker(b.warmed(1, b.serving()))
 	before := b.awaitReady(1)
-	script := begin(b, func(ctx workflow.Context) (visit, error) {
+	script := fixture.Begin(b.Bundle, func(ctx workflow.Context) (visit, error) {
 		return toolset.RunScript[visit](ctx, toolset.ScriptOptions{Server: "server", ConnectTimeout: 45 * time.Second}, "look", nil)
-	}).result()
+	}).Result()
 	if !slices.Contains(before, script.Pid) || script.Count != "1" {
 		t.Errorf("the script saw %+v; want the process %v, and the count 1", script, before)
 	}
 	next := b.awaitReady(2)
-	v := b.block(toolset.Options{}).result()
+	v := b.block(toolset.Options{}).Result()
 	if v.Pid == script.Pid || !slices.Contains(next, v.Pid) || v.Count != "1" {
 		t.Errorf("the block after it saw %+v; want the other of the processes %v, and the count 1", v, next)
 	}

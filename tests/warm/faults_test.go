@@ -30,7 +30,7 @@ func TestKilledWhileItWaits(t *testing.T) {
 	killed := b.awaitReady(1)[0]
 	b.signal(killed, syscall.SIGKILL)
 	next := b.awaitReady(2)[1]
-	if v := b.block(toolset.Options{}).result(); v.Pid != next || v.Count != "1" {
+	if v := b.block(toolset.Options{}).Result(); v.Pid != next || v.Count != "1" {
 		t.Errorf("the block saw %+v, want process %d", v, next)
 	}
 }
@@ -45,14 +45,14 @@ func TestStoppedWhileItWaits(t *testing.T) {
 	for _, pid := range stopped {
 		b.signal(pid, syscall.SIGSTOP)
 	}
-	if v := b.block(toolset.Options{}).result(); slices.Contains(stopped, v.Pid) || v.Count != "1" {
+	if v := b.block(toolset.Options{}).Result(); slices.Contains(stopped, v.Pid) || v.Count != "1" {
 		t.Errorf("the block saw %+v; the processes %v are stopped", v, stopped)
 	}
-	b.eventually("the stopped processes are gone", func() bool {
-		return !slices.ContainsFunc(b.processes(), func(pid int) bool { return slices.Contains(stopped, pid) })
+	b.Eventually("the stopped processes are gone", func() bool {
+		return !slices.ContainsFunc(b.Processes(), func(pid int) bool { return slices.Contains(stopped, pid) })
 	})
 	last := b.awaitReady(4)[3]
-	if slices.Contains(b.processes(), last) {
+	if slices.Contains(b.Processes(), last) {
 		b.signal(last, syscall.SIGSTOP)
 	}
 	w.Stop()
@@ -66,7 +66,7 @@ func TestLostProcessIsNotGivenBack(t *testing.T) {
 	b := setup(t)
 	b.worker(b.warmed(2, b.serving()))
 	b.awaitReady(2)
-	lost := begin(b, func(ctx workflow.Context) (reasons []failure.Reason, err error) {
+	lost := fixture.Begin(b.Bundle, func(ctx workflow.Context) (reasons []failure.Reason, err error) {
 		for range 2 {
 			err := toolset.With(ctx, toolset.Options{Server: "server"}, func(ctx workflow.Context, ts *toolset.Toolset) error {
 				_, err := ts.CallTool(ctx, fixture.Exit, fixture.ExitArguments{Status: 9})
@@ -76,19 +76,19 @@ func TestLostProcessIsNotGivenBack(t *testing.T) {
 			reasons = append(reasons, details.Reason)
 		}
 		return reasons, nil
-	}).result()
+	}).Result()
 	if !slices.Equal(lost, []failure.Reason{failure.ReasonServerGone, failure.ReasonServerGone}) {
 		t.Errorf("the blocks were lost for %v", lost)
 	}
 	used := make(map[int]bool)
 	for range 10 {
-		v := b.block(toolset.Options{}).result()
+		v := b.block(toolset.Options{}).Result()
 		if v.Count != "1" || used[v.Pid] {
 			t.Errorf("a block saw the count %s in process %d", v.Count, v.Pid)
 		}
 		used[v.Pid] = true
 	}
-	b.eventually("two wait", func() bool { return len(b.noted("ready")) == 14 && len(b.processes()) == 2 })
+	b.Eventually("two wait", func() bool { return len(b.noted("ready")) == 14 && len(b.Processes()) == 2 })
 }
 
 // A server that does not start is started again after pauses, and blocks open as they
@@ -97,24 +97,24 @@ func TestServerFailsToStart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	s := b.serving()
-	s.FailUntil = b.file("may start")
+	s.FailUntil = b.File("may start")
 	began := time.Now()
 	b.worker(b.warmed(1, s))
-	b.eventually("it was started three times", func() bool { return len(b.noted("start")) >= 3 })
+	b.Eventually("it was started three times", func() bool { return len(b.noted("start")) >= 3 })
 	if d := time.Since(began); d < 3*time.Second {
 		t.Errorf("three starts took %v, want pauses of 1 s and 2 s", d)
 	}
-	failed := begin(b, func(ctx workflow.Context) (bool, error) {
+	failed := fixture.Begin(b.Bundle, func(ctx workflow.Context) (bool, error) {
 		_, err := look(ctx, toolset.Options{})
 		return failure.IsOpen(err), nil
 	})
-	if !failed.result() {
+	if !failed.Result() {
 		t.Error("a block opened on a server that does not start, or failed otherwise")
 	}
 	if err := os.WriteFile(s.FailUntil, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.block(toolset.Options{}).result()
+	b.block(toolset.Options{}).Result()
 	b.awaitReady(2) // the block's own, and one that waits
 }
 
@@ -124,14 +124,14 @@ func TestStartHangsOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	s := b.serving()
-	s.HangOnce = b.file("hung")
+	s.HangOnce = b.File("hung")
 	w := b.worker(b.warmed(1, s))
-	b.eventually("the first start hangs", func() bool { return len(fixture.Lines(s.HangOnce)) > 0 })
+	b.Eventually("the first start hangs", func() bool { return len(fixture.Lines(s.HangOnce)) > 0 })
 	hung := b.noted("start")[0]
-	if v := b.block(toolset.Options{}).result(); v.Pid == hung || v.Count != "1" {
+	if v := b.block(toolset.Options{}).Result(); v.Pid == hung || v.Count != "1" {
 		t.Errorf("the block saw %+v; process %d hangs", v, hung)
 	}
-	if !slices.Contains(b.processes(), hung) {
+	if !slices.Contains(b.Processes(), hung) {
 		t.Error("the start that hangs was given up before its ConnectTimeout")
 	}
 	w.Stop()
@@ -161,7 +161,7 @@ func TestWorkerStartsRegardless(t *testing.T) {
 			s.Connect = connect
 			began := time.Now()
 			w := b.worker(s)
-			if n := begin(b, func(workflow.Context) (int, error) { return 7, nil }).result(); n != 7 {
+			if n := fixture.Begin(b.Bundle, func(workflow.Context) (int, error) { return 7, nil }).Result(); n != 7 {
 				t.Error(n)
 			}
 			w.Stop()
@@ -179,7 +179,7 @@ func TestWorkerStopsDuringAStart(t *testing.T) {
 	s := b.serving()
 	s.Sleep = time.Hour
 	w := b.worker(b.warmed(2, s))
-	b.eventually("two are being started", func() bool { return len(b.noted("start")) == 2 })
+	b.Eventually("two are being started", func() bool { return len(b.noted("start")) == 2 })
 	w.Stop()
 	b.wantNobody("when Stop returned")
 	if n := len(b.noted("start")); n != 2 {
@@ -205,15 +205,15 @@ func TestHostKilledWhileTheyWait(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			test.config.Warm = 2
-			test.config.Serving.Notes = b.file("notes")
+			test.config.Serving.Notes = b.File("notes")
 			h := b.startHost(test.role, test.config)
 			event := "ready"
 			if test.config.Serving.Sleep > 0 {
 				event = "start"
 			}
-			b.eventually("two wait", func() bool { return len(b.noted(event)) == 2 })
-			h.kill()
-			b.eventually("no process is left", b.nobody)
+			b.Eventually("two wait", func() bool { return len(b.noted(event)) == 2 })
+			h.Kill()
+			b.Eventually("no process is left", b.nobody)
 		})
 	}
 }
@@ -224,14 +224,14 @@ func TestWrappedBlockEnds(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	s := b.warmed(1, b.serving())
-	s.Connect = b.serving().wrapped(b.taskQueue)
+	s.Connect = b.serving().wrapped(b.TaskQueue)
 	w := b.worker(s)
 	before := b.awaitReady(1)
-	if v := b.block(toolset.Options{}).result(); !slices.Contains(before, v.Pid) {
+	if v := b.block(toolset.Options{}).Result(); !slices.Contains(before, v.Pid) {
 		t.Errorf("the block had process %d, want one of %v", v.Pid, before)
 	}
 	b.awaitReady(2)
-	b.eventually("only the wrapper and the server that wait are left", func() bool { return len(b.processes()) == 2 })
+	b.Eventually("only the wrapper and the server that wait are left", func() bool { return len(b.Processes()) == 2 })
 	w.Stop()
 	b.wantNobody("when Stop returned")
 }
@@ -246,24 +246,24 @@ func TestHostKilledAfterItTookOne(t *testing.T) {
 	first := b.startHost(roleHost, hostConfig{Warm: 1, Serving: b.serving(), DiesBefore: heartbeat.Opened})
 	taken := b.awaitReady(1)[0]
 	on := toolset.Options{}
-	on.Session.TaskQueue = b.hosts()
+	on.Session.TaskQueue = b.Hosts()
 	on.Session.HeartbeatTimeout = 10 * time.Second
 	type result struct {
 		Failure failure.Details
 		IsOpen  bool
 		Second  visit
 	}
-	run := begin(b, func(ctx workflow.Context) (r result, err error) {
+	run := fixture.Begin(b.Bundle, func(ctx workflow.Context) (r result, err error) {
 		_, failed := look(ctx, on)
 		r.Failure, r.IsOpen = failure.Open(failed)
 		r.Second, err = look(ctx, on)
 		return r, err
 	})
-	<-first.gone
-	b.eventually("nothing of the killed host is left", b.nobody)
+	<-first.Gone()
+	b.Eventually("nothing of the killed host is left", b.nobody)
 	second := b.startHost(roleHost, hostConfig{Warm: 1, Serving: b.serving()})
-	defer second.kill()
-	r := run.result()
+	defer second.Kill()
+	r := run.Result()
 	if !r.IsOpen || r.Failure.Reason != failure.ReasonHostLost {
 		t.Errorf("the first block failed with %+v", r.Failure)
 	}

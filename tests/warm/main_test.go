@@ -12,35 +12,20 @@ import (
 	"github.com/mcpsession/mcpsession/transport"
 )
 
-// roleVariable makes this binary something else than a test: the processes that the
-// tests start are itself.
-const roleVariable = "MCPSESSION_WARM_ROLE"
-
-// The roles.
+// The roles of the processes that the tests start, which are this binary.
 const (
 	roleMCP      = "mcp"
 	roleHost     = "host"
 	roleLifeline = "host with a lifeline"
 )
 
-// ownerVariable is in the environment of every process that a test has started,
-// directly or not.
-const ownerVariable = "MCPSESSION_WARM_OWNER"
-
 var server *launch.Server
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(roleVariable) {
-	case roleMCP:
-		serveStdio()
-		return
-	case roleLifeline:
-		transport.Lifeline()
-		runHost()
-		return
-	case roleHost:
-		runHost()
-		return
-	}
+	host := fixture.Host(newHost)
+	fixture.Play(map[string]func(){
+		roleMCP: serveStdio, roleHost: host,
+		roleLifeline: func() { transport.Lifeline(); host() },
+	})
 	os.Exit(fixture.RunTests(m, &server))
 }

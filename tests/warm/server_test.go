@@ -35,10 +35,7 @@ func (s serving) environ(owner string) []string {
 	if err != nil {
 		panic(err)
 	}
-	return []string{
-		roleVariable + "=" + roleMCP, ownerVariable + "=" + owner, servingVariable + "=" + string(told),
-		"GORACE=atexit_sleep_ms=0",
-	}
+	return append(fixture.Environ(roleMCP, owner), servingVariable+"="+string(told))
 }
 
 // connector runs the server.
@@ -101,16 +98,16 @@ func exists(file string) bool {
 }
 
 // server is what is told to a server of the test's.
-func (b *bundle) serving() serving { return serving{Notes: b.file("notes")} }
+func (b *bundle) serving() serving { return serving{Notes: b.File("notes")} }
 
 // warmed is a server that keeps n sessions warm.
 func (b *bundle) warmed(n int, s serving) session.Server {
-	return session.Server{Name: "server", Connect: s.connector(b.taskQueue), Warm: n}
+	return session.Server{Name: "server", Connect: s.connector(b.TaskQueue), Warm: n}
 }
 
 // noted returns the processes that have noted an event, in order.
 func (b *bundle) noted(event string) (pids []int) {
-	for _, line := range fixture.Lines(b.file("notes")) {
+	for _, line := range fixture.Lines(b.File("notes")) {
 		if rest, ok := strings.CutPrefix(line, event+" "); ok {
 			var pid int
 			if _, err := fmt.Sscan(rest, &pid); err != nil {
@@ -126,6 +123,6 @@ func (b *bundle) noted(event string) (pids []int) {
 // many.
 func (b *bundle) awaitReady(n int) []int {
 	b.Helper()
-	b.eventually(fmt.Sprint(n, " servers are ready"), func() bool { return len(b.noted("ready")) >= n })
+	b.Eventually(fmt.Sprint(n, " servers are ready"), func() bool { return len(b.noted("ready")) >= n })
 	return b.noted("ready")[:n]
 }
