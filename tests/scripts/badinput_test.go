@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcpsession/mcpsession/session"
 	"github.com/mcpsession/mcpsession/stateless"
+	"github.com/mcpsession/mcpsession/tests/fixture"
 	"github.com/mcpsession/mcpsession/toolset"
 )
 
@@ -70,21 +71,21 @@ func TestOptionsAreRefused(t *testing.T) {
 			return attempt{"Open", "Options.ScriptTimeout is -1ns", message(err)}
 		},
 	}
-	run := begin(b, func(ctx workflow.Context) (all []attempt, err error) {
+	run := fixture.Begin(b.Bundle, func(ctx workflow.Context) (all []attempt, err error) {
 		for _, try := range tries {
 			all = append(all, try(ctx))
 		}
 		return all, nil
 	})
-	for _, a := range run.result() {
+	for _, a := range run.Result() {
 		if !strings.Contains(a.Got, a.Want) {
 			t.Errorf("%s: got %q, want %q", a.What, a.Got, a.Want)
 		}
 	}
-	b.wantAttempts(run)
+	b.WantAttempts(run)
 	b.wantLines("connects", 0)
 
-	inBlock := begin(b, func(ctx workflow.Context) (all []attempt, err error) {
+	inBlock := fixture.Begin(b.Bundle, func(ctx workflow.Context) (all []attempt, err error) {
 		err = toolset.With(ctx, toolset.Options{Server: "server", MaxArguments: 5}, func(ctx workflow.Context, ts *toolset.Toolset) error {
 			all = append(all,
 				attempt{"name", "the name of a script is empty", message(ts.Run(ctx, "", nil, nil))},
@@ -104,7 +105,7 @@ func TestOptionsAreRefused(t *testing.T) {
 		}
 		return all, err
 	})
-	for _, a := range inBlock.result() {
+	for _, a := range inBlock.Result() {
 		if !strings.Contains(a.Got, a.Want) || !strings.Contains(a.Got, `"server"`) {
 			t.Errorf("%s: got %q, want %q", a.What, a.Got, a.Want)
 		}
@@ -126,7 +127,7 @@ func TestScriptTimeoutOfAView(t *testing.T) {
 	b.worker(b.stdio())
 	type got struct{ Short, Long seen }
 	options := toolset.Options{Server: "server", CallTimeout: time.Second, Operation: workflow.ActivityOptions{StartToCloseTimeout: 2 * time.Second, ScheduleToCloseTimeout: 2 * time.Second}}
-	run := begin(b, func(ctx workflow.Context) (g got, err error) {
+	run := fixture.Begin(b.Bundle, func(ctx workflow.Context) (g got, err error) {
 		err = toolset.With(ctx, options, func(ctx workflow.Context, ts *toolset.Toolset) error {
 			var d done
 			g.Short = saw(nil, ts.WithOptions(toolset.Options{ScriptTimeout: time.Second}).Run(ctx, scriptAct, b.act("wait"), &d))
@@ -137,7 +138,7 @@ func TestScriptTimeoutOfAView(t *testing.T) {
 	})
 	b.awaitLines("begun", 2)
 	time.AfterFunc(4*time.Second, func() { b.touch("until") })
-	g := run.result()
+	g := run.Result()
 	if g.Short.Details.Reason != "call-timeout" || !strings.Contains(g.Short.Message, "(1s)") || g.Long.Type != "" || g.Long.Message != "" {
 		t.Errorf("the scripts saw %+v", g)
 	}

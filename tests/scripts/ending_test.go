@@ -16,6 +16,7 @@ import (
 	"github.com/mcpsession/mcpsession/failure"
 	"github.com/mcpsession/mcpsession/queue"
 	"github.com/mcpsession/mcpsession/session"
+	"github.com/mcpsession/mcpsession/tests/fixture"
 	"github.com/mcpsession/mcpsession/toolset"
 )
 
@@ -34,15 +35,15 @@ func TestCancel(t *testing.T) {
 			b.worker(b.stdio())
 			run := b.run(where, toolset.ScriptOptions{CallTimeout: testTimeout}, scriptAct, b.act("block"))
 			b.awaitLines("began", 1)
-			if err := b.client.CancelWorkflow(b.ctx, run.GetID(), run.GetRunID()); err != nil {
+			if err := b.Client.CancelWorkflow(b.Ctx, run.GetID(), run.GetRunID()); err != nil {
 				t.Fatal(err)
 			}
 			b.awaitLines("until", 1)
-			if s := run.result(); !s.Canceled {
+			if s := run.Result(); !s.Canceled {
 				t.Errorf("the workflow saw %+v", s)
 			}
 			b.wantLines("begun", 1)
-			for _, a := range b.activities(run) {
+			for _, a := range b.Activities(run) {
 				if a.Type == "mcp.server.stateless.run-script" && a.End != enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED {
 					t.Errorf("the script's activity ended as %v", a.End)
 				}
@@ -58,11 +59,11 @@ func TestTerminate(t *testing.T) {
 	b.worker(b.stdio())
 	run := b.run(own, toolset.ScriptOptions{}, scriptAct, b.act("block"))
 	b.awaitLines("began", 1)
-	if err := b.client.TerminateWorkflow(b.ctx, run.GetID(), run.GetRunID(), "a test"); err != nil {
+	if err := b.Client.TerminateWorkflow(b.Ctx, run.GetID(), run.GetRunID(), "a test"); err != nil {
 		t.Fatal(err)
 	}
 	b.awaitLines("until", 1)
-	b.eventually("the server is gone", func() bool { return len(b.processes()) == 0 })
+	b.Eventually("the server is gone", func() bool { return len(b.Processes()) == 0 })
 }
 
 // A worker that stops ends its scripts and reports them; one that ends within the
@@ -82,8 +83,8 @@ func TestWorkerStops(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.worker()
-			host := b.host(session.Options{DrainTimeout: test.drain, Servers: []session.Server{b.stdio()}})
-			run := b.run(test.where, toolset.ScriptOptions{TaskQueue: b.hosts(), Repeatable: test.repeatable}, scriptAct, b.act("wait"))
+			host := b.Host(session.Options{DrainTimeout: test.drain, Servers: []session.Server{b.stdio()}})
+			run := b.run(test.where, toolset.ScriptOptions{TaskQueue: b.Hosts(), Repeatable: test.repeatable}, scriptAct, b.act("wait"))
 			b.awaitLines("begun", 1)
 			stopped := make(chan struct{})
 			go func() {
@@ -94,25 +95,25 @@ func TestWorkerStops(t *testing.T) {
 			switch {
 			case test.drain > 0:
 				b.touch("until")
-				if s := run.result(); s.text() != "waited" {
+				if s := run.Result(); s.text() != "waited" {
 					t.Errorf("the workflow saw %+v", s)
 				}
 			case test.repeatable:
 				<-stopped
-				b.host(session.Options{Servers: []session.Server{b.stdio()}})
+				b.Host(session.Options{Servers: []session.Server{b.stdio()}})
 				b.awaitLines("begun", 2)
 				b.touch("until")
-				if s := run.result(); s.text() != "waited" {
+				if s := run.Result(); s.text() != "waited" {
 					t.Errorf("the workflow saw %+v", s)
 				}
 				begun = 2
 			case test.where == own:
-				b.want(run.result(), failure.TypeCall, failure.ReasonWorkerStopped, failure.RanUnknown)
+				b.want(run.Result(), failure.TypeCall, failure.ReasonWorkerStopped, failure.RanUnknown)
 			default:
-				b.want(run.result(), failure.TypeDedicatedWorker, failure.ReasonWorkerStopped, failure.RanUnknown)
+				b.want(run.Result(), failure.TypeDedicatedWorker, failure.ReasonWorkerStopped, failure.RanUnknown)
 			}
 			<-stopped
-			if left := b.processes(); len(left) > 0 && !test.repeatable {
+			if left := b.Processes(); len(left) > 0 && !test.repeatable {
 				t.Errorf("processes are left: %v", left)
 			}
 			b.wantLines("begun", begun)
@@ -127,15 +128,15 @@ func TestHostIsKilledWhileOpening(t *testing.T) {
 	b := setup(t)
 	b.worker()
 	host := b.startHostOf(hostConfig{Hang: true})
-	run := b.run(own, toolset.ScriptOptions{TaskQueue: b.hosts(), Activity: patient}, scriptAct, b.act("return"))
+	run := b.run(own, toolset.ScriptOptions{TaskQueue: b.Hosts(), Activity: patient}, scriptAct, b.act("return"))
 	b.awaitLines("connects", 1)
 	b.startHost()
-	host.kill()
-	if s := run.result(); s.text() != "fine" {
+	host.Kill()
+	if s := run.Result(); s.text() != "fine" {
 		t.Errorf("the workflow saw %+v", s)
 	}
 	b.wantLines("begun", 1)
-	b.wantAttempts(run, 1, 1) // two activities
+	b.WantAttempts(run, 1, 1) // two activities
 }
 
 // As many hosts as there are attempts may be lost so; then the failure says that no
@@ -144,13 +145,13 @@ func TestHostsAreKilledWhileOpening(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.worker()
-	run := b.run(own, toolset.ScriptOptions{TaskQueue: b.hosts(), Activity: patient}, scriptAct, b.act("return"))
+	run := b.run(own, toolset.ScriptOptions{TaskQueue: b.Hosts(), Activity: patient}, scriptAct, b.act("return"))
 	for i := range int(fast.MaximumAttempts) {
 		host := b.startHostOf(hostConfig{Hang: true})
 		b.awaitLines("connects", i+1)
-		host.kill()
+		host.Kill()
 	}
-	b.want(run.result(), failure.TypeOpen, failure.ReasonHostLost, failure.RanNo)
+	b.want(run.Result(), failure.TypeOpen, failure.ReasonHostLost, failure.RanNo)
 	b.wantLines("begun", 0)
 }
 
@@ -167,14 +168,14 @@ func TestHostIsKilledInTheScript(t *testing.T) {
 			b := setup(t)
 			b.worker()
 			host := b.startHost()
-			run := begin(b, func(ctx workflow.Context) (s seen, err error) {
+			run := fixture.Begin(b.Bundle, func(ctx workflow.Context) (s seen, err error) {
 				if test.where == own {
 					out, err := toolset.RunScript[json.RawMessage](ctx, toolset.ScriptOptions{
-						Server: "server", TaskQueue: b.hosts(), Activity: patient, Repeatable: test.repeatable,
+						Server: "server", TaskQueue: b.Hosts(), Activity: patient, Repeatable: test.repeatable,
 					}, scriptAct, b.act("wait"))
 					return saw(out, err), nil
 				}
-				options := toolset.Options{Server: "server", Session: workflow.ActivityOptions{TaskQueue: b.hosts(), HeartbeatTimeout: 5 * time.Second}}
+				options := toolset.Options{Server: "server", Session: workflow.ActivityOptions{TaskQueue: b.Hosts(), HeartbeatTimeout: 5 * time.Second}}
 				_ = toolset.With(ctx, options, func(ctx workflow.Context, ts *toolset.Toolset) error {
 					err = ts.Run(ctx, scriptAct, b.act("wait"), nil)
 					return nil
@@ -183,11 +184,11 @@ func TestHostIsKilledInTheScript(t *testing.T) {
 			})
 			b.awaitLines("begun", 1)
 			b.startHost()
-			host.kill()
+			host.Kill()
 			if test.repeatable {
 				b.awaitLines("begun", 2)
 				b.touch("until")
-				if s := run.result(); s.text() != "waited" {
+				if s := run.Result(); s.text() != "waited" {
 					t.Errorf("the workflow saw %+v", s)
 				}
 				return
@@ -196,7 +197,7 @@ func TestHostIsKilledInTheScript(t *testing.T) {
 			if test.where == inBlock {
 				kind = failure.TypeDedicatedWorker
 			}
-			b.want(run.result(), kind, failure.ReasonHostLost, failure.RanUnknown)
+			b.want(run.Result(), kind, failure.ReasonHostLost, failure.RanUnknown)
 			b.wantLines("begun", 1)
 		})
 	}
@@ -232,9 +233,9 @@ func TestLaterAttempts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			run := begin(b, func(ctx workflow.Context) (seen, error) {
+			run := fixture.Begin(b.Bundle, func(ctx workflow.Context) (seen, error) {
 				ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-					TaskQueue: b.hosts(), HeartbeatTimeout: 3 * time.Second, StartToCloseTimeout: testTimeout, RetryPolicy: policy,
+					TaskQueue: b.Hosts(), HeartbeatTimeout: 3 * time.Second, StartToCloseTimeout: testTimeout, RetryPolicy: policy,
 				})
 				var result queue.Result[json.RawMessage]
 				err := workflow.ExecuteActivity(ctx, queue.StatelessActivity("server", queue.OperationRunScript), queue.Stateless[queue.RunScript]{
@@ -254,20 +255,20 @@ func TestLaterAttempts(t *testing.T) {
 				b.awaitLines("begun", 1)
 			}
 			b.startHost()
-			host.kill()
+			host.Kill()
 			if test.reset {
-				b.eventually("the host's loss is known", func() bool {
+				b.Eventually("the host's loss is known", func() bool {
 					return b.pendingAttempt(run, queue.StatelessActivity("server", queue.OperationRunScript)) == 2
 				})
 				b.resetScript(run, test.dropping)
 			}
-			if s := run.result(); test.opening && s.text() != "waited" {
+			if s := run.Result(); test.opening && s.text() != "waited" {
 				t.Errorf("the workflow saw %+v", s)
 			} else if !test.opening {
 				b.want(s, failure.TypeCall, test.reason, failure.RanUnknown)
 			}
 			b.wantLines("begun", 1)
-			b.wantAttempts(run, test.attempt)
+			b.WantAttempts(run, test.attempt)
 		})
 	}
 }
@@ -275,7 +276,7 @@ func TestLaterAttempts(t *testing.T) {
 // resetScript resets the activity of a script with a session of its own.
 func (b *bundle) resetScript(run client.WorkflowRun, dropping bool) {
 	b.Helper()
-	if _, err := b.client.WorkflowService().ResetActivity(b.ctx, &workflowservice.ResetActivityRequest{
+	if _, err := b.Client.WorkflowService().ResetActivity(b.Ctx, &workflowservice.ResetActivityRequest{
 		Namespace: server.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
 		Activity: &workflowservice.ResetActivityRequest_Type{Type: queue.StatelessActivity("server", queue.OperationRunScript)}, ResetHeartbeat: dropping,
 	}); err != nil {
@@ -293,12 +294,12 @@ func TestActivityReset(t *testing.T) {
 			b := setup(t)
 			b.worker()
 			host := b.startHost()
-			run := b.run(own, toolset.ScriptOptions{TaskQueue: b.hosts(), Activity: workflow.ActivityOptions{HeartbeatTimeout: 5 * time.Second}}, scriptAct, b.act("wait"))
+			run := b.run(own, toolset.ScriptOptions{TaskQueue: b.Hosts(), Activity: workflow.ActivityOptions{HeartbeatTimeout: 5 * time.Second}}, scriptAct, b.act("wait"))
 			b.awaitLines("begun", 1)
 			b.resetScript(run, dropping)
 			b.startHost()
-			host.kill()
-			s := run.result()
+			host.Kill()
+			s := run.Result()
 			if s.Type != failure.TypeCall || s.Ran != failure.RanUnknown {
 				t.Errorf("the workflow saw %+v", s)
 			}
@@ -313,7 +314,7 @@ func TestWorkflowReset(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.worker(b.stdio())
-	run := begin(b, func(ctx workflow.Context) (s seen, err error) {
+	run := fixture.Begin(b.Bundle, func(ctx workflow.Context) (s seen, err error) {
 		var settled bool
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			out, err := toolset.RunScript[json.RawMessage](ctx, toolset.ScriptOptions{Server: "server"}, scriptAct, b.act("wait"))
@@ -324,28 +325,9 @@ func TestWorkflowReset(t *testing.T) {
 		return s, err
 	})
 	b.awaitLines("begun", 1)
-	if err := b.client.SignalWorkflow(b.ctx, run.GetID(), run.GetRunID(), "go on", nil); err != nil {
-		t.Fatal(err)
-	}
-	var tasks []int64
-	b.eventually("the workflow has taken the signal", func() bool {
-		tasks = nil
-		for _, event := range b.history(run).GetEvents() {
-			if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
-				tasks = append(tasks, event.GetEventId())
-			}
-		}
-		return len(tasks) == 2
-	})
-	answer, err := b.client.ResetWorkflowExecution(b.ctx, &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace: server.Namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
-		Reason: "a test", RequestId: b.taskQueue, WorkflowTaskFinishEventId: tasks[1],
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := running[seen]{b, b.client.GetWorkflow(b.ctx, run.GetID(), answer.GetRunId())}
-	b.want(again.result(), failure.TypeCall, failure.ReasonWorkflowReset, failure.RanUnknown)
+	run.Signal("go on")
+	again := run.ResetTo(2)
+	b.want(again.Result(), failure.TypeCall, failure.ReasonWorkflowReset, failure.RanUnknown)
 	b.wantLines("begun", 1)
 }
 
@@ -359,7 +341,7 @@ func TestBlockJoins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := begin(b, func(ctx workflow.Context) (s seen, err error) {
+	run := fixture.Begin(b.Bundle, func(ctx workflow.Context) (s seen, err error) {
 		err = toolset.With(ctx, toolset.Options{Server: "server"}, func(ctx workflow.Context, ts *toolset.Toolset) error {
 			info := ts.Info()
 			_, runID, key, _ := queue.Parse(info.TaskQueue)
@@ -378,11 +360,11 @@ func TestBlockJoins(t *testing.T) {
 		return s, err
 	})
 	b.awaitLines("begun", 1)
-	b.eventually("another attempt has come", func() bool {
+	b.Eventually("another attempt has come", func() bool {
 		return b.pendingAttempt(run, queue.OperationActivity("server", queue.OperationRunScript)) >= 3
 	})
 	b.touch("until")
-	if s := run.result(); s.text() != "waited" {
+	if s := run.Result(); s.text() != "waited" {
 		t.Errorf("the workflow saw %+v", s)
 	}
 	b.wantLines("begun", 1)
@@ -391,7 +373,7 @@ func TestBlockJoins(t *testing.T) {
 // pendingAttempt is the attempt of a run's pending activity.
 func (b *bundle) pendingAttempt(run client.WorkflowRun, activityType string) int32 {
 	b.Helper()
-	described, err := b.client.WorkflowService().DescribeWorkflowExecution(b.ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+	described, err := b.Client.WorkflowService().DescribeWorkflowExecution(b.Ctx, &workflowservice.DescribeWorkflowExecutionRequest{
 		Namespace: server.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(), RunId: run.GetRunID()},
 	})
 	if err != nil {
@@ -410,7 +392,7 @@ func TestCloseWhileItRuns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.worker(b.stdio())
-	run := begin(b, func(ctx workflow.Context) (s seen, err error) {
+	run := fixture.Begin(b.Bundle, func(ctx workflow.Context) (s seen, err error) {
 		ts, err := toolset.Open(ctx, toolset.Options{Server: "server"})
 		if err != nil {
 			return s, err
@@ -427,13 +409,13 @@ func TestCloseWhileItRuns(t *testing.T) {
 		return s, err
 	})
 	b.awaitLines("began", 1)
-	if err := b.client.SignalWorkflow(b.ctx, run.GetID(), run.GetRunID(), "close", nil); err != nil {
+	if err := b.Client.SignalWorkflow(b.Ctx, run.GetID(), run.GetRunID(), "close", nil); err != nil {
 		t.Fatal(err)
 	}
-	if s := run.result(); s.Type != failure.TypeSessionClosed || s.Ran != failure.RanUnknown {
+	if s := run.Result(); s.Type != failure.TypeSessionClosed || s.Ran != failure.RanUnknown {
 		t.Errorf("the workflow saw %+v", s)
 	}
-	if left := b.processes(); len(left) > 0 {
+	if left := b.Processes(); len(left) > 0 {
 		t.Errorf("processes are left: %v", left)
 	}
 }

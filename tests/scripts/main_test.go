@@ -12,34 +12,19 @@ import (
 	"github.com/mcpsession/mcpsession/tests/fixture"
 )
 
-// roleVariable makes this binary something else than a test: the processes that the
-// tests start are itself.
-const roleVariable = "MCPSESSION_SCRIPTS_ROLE"
-
-// The roles.
+// The roles of the processes that the tests start, which are this binary.
 const (
 	roleMCP  = "mcp"
 	roleHost = "host"
 )
 
-// ownerVariable is in the environment of every process that a test has started,
-// directly or not.
-const ownerVariable = "MCPSESSION_SCRIPTS_OWNER"
-
 var server *launch.Server
 
 func TestMain(m *testing.M) {
-	if os.Getenv(roleVariable) == roleMCP {
-		fixture.ServeStdio()
-		return
-	}
 	if err := registerScripts(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	if os.Getenv(roleVariable) == roleHost {
-		runHost()
-		return
-	}
+	fixture.Play(map[string]func(){roleMCP: fixture.ServeStdio, roleHost: fixture.Host(newHost)})
 	os.Exit(fixture.RunTests(m, &server))
 }

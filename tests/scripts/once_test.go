@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,10 +38,10 @@ func (h *heard) DecodeToolResult(result *mcp.CallToolResult) error {
 }
 
 // once begins a workflow that makes a single call.
-func once[Out any](b *bundle, options stateless.Options, tool string, in any) running[seen] {
+func once[Out any](b *bundle, options stateless.Options, tool string, in any) fixture.Running[seen] {
 	b.Helper()
 	options.Server = "server"
-	return begin(b, func(ctx workflow.Context) (seen, error) {
+	return fixture.Begin(b.Bundle, func(ctx workflow.Context) (seen, error) {
 		out, err := stateless.CallOnce[Out](ctx, options, tool, in)
 		if err != nil {
 			return saw(nil, err), nil
@@ -57,7 +56,7 @@ func once[Out any](b *bundle, options stateless.Options, tool string, in any) ru
 func TestCallOnce(t *testing.T) {
 	t.Parallel()
 	for name, connect := range map[string]func(*bundle) transport.Connector{
-		"stdio": func(b *bundle) transport.Connector { return overStdio(b.taskQueue) },
+		"stdio": func(b *bundle) transport.Connector { return overStdio(b.TaskQueue) },
 		"HTTP":  func(b *bundle) transport.Connector { return b.overHTTP() },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,20 +65,20 @@ func TestCallOnce(t *testing.T) {
 			b.worker(b.counted(connect(b)))
 			for i := range 2 {
 				run := once[int](b, stateless.Options{}, fixture.Incr, nil)
-				if s := run.result(); string(s.Out) != "1" {
+				if s := run.Result(); string(s.Out) != "1" {
 					t.Errorf("the call saw %+v", s)
 				}
-				b.wantAttempts(run, 1)
+				b.WantAttempts(run, 1)
 				b.wantLines("connects", i+1)
 			}
-			b.eventually("the servers are gone", func() bool { return len(b.processes()) == 0 })
-			if s := once[heard](b, stateless.Options{}, fixture.Echo, shout{"tea"}).result(); string(s.Out) != `{"Word":"heard TEA"}` {
+			b.Eventually("the servers are gone", func() bool { return len(b.Processes()) == 0 })
+			if s := once[heard](b, stateless.Options{}, fixture.Echo, shout{"tea"}).Result(); string(s.Out) != `{"Word":"heard TEA"}` {
 				t.Errorf("the call saw %+v", s)
 			}
-			if s := once[heard](b, stateless.Options{}, fixture.Echo, shout{}).result(); !strings.Contains(s.Message, "nothing to shout") {
+			if s := once[heard](b, stateless.Options{}, fixture.Echo, shout{}).Result(); !strings.Contains(s.Message, "nothing to shout") {
 				t.Errorf("the call saw %+v", s)
 			}
-			b.want(once[string](b, stateless.Options{}, fixture.Fail, nil).result(), failure.TypeTool, "", failure.RanYes)
+			b.want(once[string](b, stateless.Options{}, fixture.Fail, nil).Result(), failure.TypeTool, "", failure.RanYes)
 			b.wantLines("connects", 4)
 		})
 	}
@@ -102,16 +101,9 @@ func TestCallOnceOpening(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			var failures atomic.Int32
-			connect := overStdio(b.taskQueue)
-			b.worker(session.Server{Name: "server", Connect: func(ctx context.Context, argument transport.Argument) (mcp.Transport, error) {
-				if failures.Add(1) <= test.failures {
-					return nil, test.err
-				}
-				return connect(ctx, argument)
-			}})
-			run := once[string](b, stateless.Options{}, fixture.Append, fixture.AppendArguments{File: b.file("effects"), Line: "ran"})
-			s := run.result()
+			b.worker(session.Server{Name: "server", Connect: fixture.Failing(test.failures, test.err, overStdio(b.TaskQueue))})
+			run := once[string](b, stateless.Options{}, fixture.Append, fixture.AppendArguments{File: b.File("effects"), Line: "ran"})
+			s := run.Result()
 			effects := 0
 			if test.reason == "" {
 				if effects = 1; string(s.Out) != `"ran"` {
@@ -121,7 +113,7 @@ func TestCallOnceOpening(t *testing.T) {
 				b.want(s, failure.TypeOpen, test.reason, failure.RanNo)
 			}
 			b.wantLines("effects", effects)
-			b.wantAttempts(run, test.attempt)
+			b.WantAttempts(run, test.attempt)
 		})
 	}
 }
@@ -131,10 +123,10 @@ func TestCallOnceLosesItsAnswer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.worker(b.stdio())
-	run := once[string](b, stateless.Options{}, fixture.Append, fixture.AppendArguments{File: b.file("effects"), Line: "ran", Exit: true})
-	b.want(run.result(), failure.TypeCall, failure.ReasonServerGone, failure.RanUnknown)
+	run := once[string](b, stateless.Options{}, fixture.Append, fixture.AppendArguments{File: b.File("effects"), Line: "ran", Exit: true})
+	b.want(run.Result(), failure.TypeCall, failure.ReasonServerGone, failure.RanUnknown)
 	b.wantLines("effects", 1)
-	b.wantAttempts(run, 1)
+	b.WantAttempts(run, 1)
 }
 
 // The bounds of a single call: for its connection, in the place of the server's, and
@@ -142,7 +134,7 @@ func TestCallOnceLosesItsAnswer(t *testing.T) {
 func TestCallOnceTimeouts(t *testing.T) {
 	t.Parallel()
 	slow := func(b *bundle) transport.Connector {
-		connect := overStdio(b.taskQueue)
+		connect := overStdio(b.TaskQueue)
 		return func(ctx context.Context, argument transport.Argument) (mcp.Transport, error) {
 			select {
 			case <-ctx.Done():
@@ -171,7 +163,7 @@ func TestCallOnceTimeouts(t *testing.T) {
 			s.ConnectTimeout = test.servers
 			b.worker(s)
 			test.options.Operation.RetryPolicy = fast
-			b.want(once[string](b, test.options, test.tool, fixture.BlockArguments{}).result(), test.kind, test.reason, test.ran)
+			b.want(once[string](b, test.options, test.tool, fixture.BlockArguments{}).Result(), test.kind, test.reason, test.ran)
 		})
 	}
 }
@@ -181,14 +173,14 @@ func TestCallOnceTimeouts(t *testing.T) {
 func TestSharedConnectTimeout(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	connect := overStdio(b.taskQueue)
+	connect := overStdio(b.TaskQueue)
 	b.worker(b.counted(func(ctx context.Context, argument transport.Argument) (mcp.Transport, error) {
-		b.eventually("it may connect", func() bool { return len(fixture.Lines(b.file("until"))) > 0 })
+		b.Eventually("it may connect", func() bool { return len(fixture.Lines(b.File("until"))) > 0 })
 		return connect(ctx, argument)
 	}))
-	call := func(options stateless.Options) running[seen] {
+	call := func(options stateless.Options) fixture.Running[seen] {
 		options.Server, options.Operation.RetryPolicy = "server", fast
-		return begin(b, func(ctx workflow.Context) (seen, error) {
+		return fixture.Begin(b.Bundle, func(ctx workflow.Context) (seen, error) {
 			c, err := stateless.New(ctx, options)
 			if err != nil {
 				return seen{}, err
@@ -199,8 +191,8 @@ func TestSharedConnectTimeout(t *testing.T) {
 	}
 	patient := call(stateless.Options{})
 	b.awaitLines("connects", 1)
-	b.want(call(stateless.Options{ConnectTimeout: time.Second}).result(), failure.TypeOpen, failure.ReasonConnectTimeout, failure.RanNo)
+	b.want(call(stateless.Options{ConnectTimeout: time.Second}).Result(), failure.TypeOpen, failure.ReasonConnectTimeout, failure.RanNo)
 	b.touch("until")
-	b.want(patient.result(), "", "", failure.RanYes)
+	b.want(patient.Result(), "", "", failure.RanYes)
 	b.wantLines("connects", 1)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,7 +57,7 @@ func TestScriptEnds(t *testing.T) {
 					in.Until = test.act.Until
 				}
 				run := b.run(where, test.options, scriptAct, in)
-				s := run.result()
+				s := run.Result()
 				kind := test.kind
 				if where == inBlock && test.reason == failure.ReasonServerGone {
 					kind = failure.TypeDedicatedWorker // the block has lost its session
@@ -68,7 +67,7 @@ func TestScriptEnds(t *testing.T) {
 				}
 				b.wantLines("begun", 1)
 				if where == own {
-					b.wantAttempts(run, max(test.attempt, 1))
+					b.WantAttempts(run, max(test.attempt, 1))
 				}
 				if test.act.Then == "ignore" {
 					b.touch("until")
@@ -94,11 +93,11 @@ func TestApplicationErrors(t *testing.T) {
 				b := setup(t)
 				b.worker(b.stdio())
 				run := b.run(where, toolset.ScriptOptions{Activity: workflow.ActivityOptions{}}, scriptAct, b.act(then))
-				if s := run.result(); s.Type != "OrderFailure" || s.Number != 7 || s.Word != "seven" || s.Retryable != retryable {
+				if s := run.Result(); s.Type != "OrderFailure" || s.Number != 7 || s.Word != "seven" || s.Retryable != retryable {
 					t.Errorf("the workflow saw %+v", s)
 				}
 				if b.wantLines("begun", 1); where == own {
-					b.wantAttempts(run, 1)
+					b.WantAttempts(run, 1)
 				}
 			})
 		}
@@ -130,7 +129,7 @@ func TestScriptMisfits(t *testing.T) {
 				b := setup(t)
 				b.worker(b.stdio())
 				run := b.run(where, toolset.ScriptOptions{Activity: workflow.ActivityOptions{RetryPolicy: fast}}, test.script, test.in)
-				s := run.result()
+				s := run.Result()
 				b.want(s, failure.TypeScript, test.reason, test.ran)
 				for _, words := range test.words {
 					if !strings.Contains(s.Message, words) {
@@ -138,8 +137,8 @@ func TestScriptMisfits(t *testing.T) {
 					}
 				}
 				if where == own {
-					b.wantAttempts(run, test.attempt)
-					if connects := len(fixture.Lines(b.file("connects"))); (connects == 0) != (test.ran == failure.RanNo) {
+					b.WantAttempts(run, test.attempt)
+					if connects := len(fixture.Lines(b.File("connects"))); (connects == 0) != (test.ran == failure.RanNo) {
 						t.Errorf("it connected %d times", connects)
 					}
 				}
@@ -166,16 +165,9 @@ func TestOpening(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			var failures atomic.Int32
-			connect := overStdio(b.taskQueue)
-			b.worker(session.Server{Name: "server", Connect: func(ctx context.Context, argument transport.Argument) (mcp.Transport, error) {
-				if failures.Add(1) <= test.failures {
-					return nil, test.err
-				}
-				return connect(ctx, argument)
-			}})
+			b.worker(session.Server{Name: "server", Connect: fixture.Failing(test.failures, test.err, overStdio(b.TaskQueue))})
 			run := b.run(own, toolset.ScriptOptions{}, scriptAct, b.act("return"))
-			s := run.result()
+			s := run.Result()
 			begun := 0
 			if test.reason == "" {
 				if begun = 1; s.text() != "fine" {
@@ -185,7 +177,7 @@ func TestOpening(t *testing.T) {
 				b.want(s, failure.TypeOpen, test.reason, failure.RanNo)
 			}
 			b.wantLines("begun", begun)
-			b.wantAttempts(run, test.attempt)
+			b.WantAttempts(run, test.attempt)
 		})
 	}
 }
@@ -201,7 +193,7 @@ func TestConnectTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			connect := overStdio(b.taskQueue)
+			connect := overStdio(b.TaskQueue)
 			b.worker(session.Server{Name: "server", ConnectTimeout: test.servers,
 				Connect: func(ctx context.Context, argument transport.Argument) (mcp.Transport, error) {
 					select {
@@ -211,7 +203,7 @@ func TestConnectTimeout(t *testing.T) {
 						return connect(ctx, argument)
 					}
 				}})
-			s := b.run(own, toolset.ScriptOptions{ConnectTimeout: test.own, Activity: workflow.ActivityOptions{RetryPolicy: fast}}, scriptAct, b.act("return")).result()
+			s := b.run(own, toolset.ScriptOptions{ConnectTimeout: test.own, Activity: workflow.ActivityOptions{RetryPolicy: fast}}, scriptAct, b.act("return")).Result()
 			if test.opens {
 				if s.text() != "fine" {
 					t.Errorf("the workflow saw %+v", s)

@@ -34,7 +34,7 @@ func upTo(n int) (counts []int) {
 func TestRunScript(t *testing.T) {
 	t.Parallel()
 	for name, connect := range map[string]func(*bundle) transport.Connector{
-		"stdio": func(b *bundle) transport.Connector { return overStdio(b.taskQueue) },
+		"stdio": func(b *bundle) transport.Connector { return overStdio(b.TaskQueue) },
 		"HTTP":  func(b *bundle) transport.Connector { return b.overHTTP() },
 		"in memory": func(*bundle) transport.Connector {
 			return transport.InMemory(func(transport.Argument) *mcp.Server { return fixture.New() })
@@ -44,7 +44,7 @@ func TestRunScript(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.worker(b.counted(connect(b)))
-			run := begin(b, func(ctx workflow.Context) (all [][]int, err error) {
+			run := fixture.Begin(b.Bundle, func(ctx workflow.Context) (all [][]int, err error) {
 				for _, times := range []int{50, 2} {
 					counts, err := toolset.RunScript[[]int](ctx, toolset.ScriptOptions{Server: "server", Argument: "tenant"}, scriptCount, counting{times})
 					if err != nil {
@@ -54,18 +54,18 @@ func TestRunScript(t *testing.T) {
 				}
 				return all, nil
 			})
-			all := run.result()
+			all := run.Result()
 			if len(all) != 2 || !slices.Equal(all[0], upTo(50)) || !slices.Equal(all[1], upTo(2)) {
 				t.Errorf("the scripts counted %v", all)
 			}
-			b.wantAttempts(run, 1, 1)
-			if a := b.activities(run)[0].Type; a != "mcp.server.stateless.run-script" {
+			b.WantAttempts(run, 1, 1)
+			if a := b.Activities(run)[0].Type; a != "mcp.server.stateless.run-script" {
 				t.Errorf("the activity is %s", a)
 			}
-			if b.wantLines("connects", 2); fixture.Lines(b.file("connects"))[0] != `connect "tenant"` {
-				t.Errorf("the connector got %q", fixture.Lines(b.file("connects")))
+			if b.wantLines("connects", 2); fixture.Lines(b.File("connects"))[0] != `connect "tenant"` {
+				t.Errorf("the connector got %q", fixture.Lines(b.File("connects")))
 			}
-			if left := b.processes(); len(left) > 0 {
+			if left := b.Processes(); len(left) > 0 {
 				t.Errorf("when the workflow is over there are processes: %v", left)
 			}
 		})
@@ -82,7 +82,7 @@ func TestRunInBlock(t *testing.T) {
 		Counts []int
 		After  int
 	}
-	run := begin(b, func(ctx workflow.Context) (g got, err error) {
+	run := fixture.Begin(b.Bundle, func(ctx workflow.Context) (g got, err error) {
 		err = toolset.With(ctx, toolset.Options{Server: "server"}, func(ctx workflow.Context, ts *toolset.Toolset) error {
 			if _, err := ts.CallTool(ctx, fixture.Incr, nil); err != nil {
 				return err
@@ -98,12 +98,12 @@ func TestRunInBlock(t *testing.T) {
 		})
 		return g, err
 	})
-	if g := run.result(); !slices.Equal(g.Counts, []int{2, 3, 4}) || g.After != 5 {
+	if g := run.Result(); !slices.Equal(g.Counts, []int{2, 3, 4}) || g.After != 5 {
 		t.Errorf("the block saw %+v", g)
 	}
 	b.wantLines("connects", 1)
 	types := make(map[string]int)
-	for _, a := range b.activities(run) {
+	for _, a := range b.Activities(run) {
 		types[a.Type]++
 	}
 	if types["mcp.server.run-script"] != 2 || types["mcp.server.call-tool"] != 2 {
@@ -121,7 +121,7 @@ func TestRequests(t *testing.T) {
 			b := setup(t)
 			b.worker(b.counted(transport.InMemory(func(transport.Argument) *mcp.Server { return withPrompts(fixture.New()) })))
 			var got []string
-			if s := b.run(where, toolset.ScriptOptions{}, scriptLook, nil).result(); json.Unmarshal(s.Out, &got) != nil || !slices.Equal(got, want) {
+			if s := b.run(where, toolset.ScriptOptions{}, scriptLook, nil).Result(); json.Unmarshal(s.Out, &got) != nil || !slices.Equal(got, want) {
 				t.Errorf("the script saw %q, %+v", got, s)
 			}
 		})
@@ -166,7 +166,7 @@ func TestScriptGoesOn(t *testing.T) {
 				if then == "call timeout" {
 					options.CallTimeout = time.Second
 				}
-				if s := b.run(where, options, scriptAct, b.act(then)).result(); s.text() != "0" {
+				if s := b.run(where, options, scriptAct, b.act(then)).Result(); s.text() != "0" {
 					t.Errorf("the script saw %+v", s)
 				}
 				if then != "recover" {
@@ -194,7 +194,7 @@ func TestCallsAtOnce(t *testing.T) {
 			b.awaitLines("began", 3)
 			b.wantLines("began", 3) // the others wait
 			b.touch("until")
-			if s := run.result(); s.text() != "all" {
+			if s := run.Result(); s.text() != "all" {
 				t.Errorf("the script saw %+v", s)
 			}
 			b.wantLines("began", 8)
@@ -212,7 +212,7 @@ func TestConnAfterTheEnd(t *testing.T) {
 			b := setup(t)
 			b.worker(b.stdio())
 			in := b.act("outlive")
-			run := begin(b, func(ctx workflow.Context) (d done, err error) {
+			run := fixture.Begin(b.Bundle, func(ctx workflow.Context) (d done, err error) {
 				if where == own {
 					return toolset.RunScript[done](ctx, toolset.ScriptOptions{Server: "server"}, scriptAct, in)
 				}
@@ -228,10 +228,10 @@ func TestConnAfterTheEnd(t *testing.T) {
 			})
 			b.awaitLines("begun", 1)
 			if where == own {
-				run.result()
+				run.Result()
 			} else {
-				b.eventually("the script has returned", func() bool {
-					for _, a := range b.activities(run) {
+				b.Eventually("the script has returned", func() bool {
+					for _, a := range b.Activities(run) {
 						if a.Type == "mcp.server.run-script" && a.Attempt > 0 {
 							return true
 						}
@@ -242,11 +242,11 @@ func TestConnAfterTheEnd(t *testing.T) {
 			b.touch("until")
 			b.wantLate(in)
 			if where == inBlock {
-				if err := b.client.SignalWorkflow(b.ctx, run.GetID(), run.GetRunID(), "end", nil); err != nil {
+				if err := b.Client.SignalWorkflow(b.Ctx, run.GetID(), run.GetRunID(), "end", nil); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if d := run.result(); d.Text != "gone" {
+			if d := run.Result(); d.Text != "gone" {
 				t.Errorf("the script returned %+v", d)
 			}
 			b.wantLines("began", 0)
@@ -258,7 +258,7 @@ func TestConnAfterTheEnd(t *testing.T) {
 // refused.
 func (b *bundle) wantLate(in act) {
 	b.Helper()
-	b.eventually("the goroutine has made its call", func() bool { _, ok := late.Load(in.File); return ok })
+	b.Eventually("the goroutine has made its call", func() bool { _, ok := late.Load(in.File); return ok })
 	v, _ := late.Load(in.File)
 	err, _ := v.(error)
 	if !failure.IsSessionClosed(err) || failure.RanOf(err) != failure.RanNo || !strings.Contains(fmt.Sprint(err), `script "act"`) {
@@ -274,7 +274,7 @@ func TestScriptContext(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.worker(b.stdio())
-			if s := b.run(where, toolset.ScriptOptions{}, scriptAct, b.act("context")).result(); s.text() != want {
+			if s := b.run(where, toolset.ScriptOptions{}, scriptAct, b.act("context")).Result(); s.text() != want {
 				t.Errorf("the script saw %+v", s)
 			}
 		})
@@ -292,7 +292,7 @@ func TestDigitsAndCodec(t *testing.T) {
 			b.worker(b.stdio())
 			in := b.act("echo")
 			in.Raw = json.RawMessage(`{"id":1234567890123456789,"next":9007199254740993}`)
-			s := b.run(where, toolset.ScriptOptions{}, scriptAct, in).result()
+			s := b.run(where, toolset.ScriptOptions{}, scriptAct, in).Result()
 			var d done
 			if json.Unmarshal(s.Out, &d) != nil || string(d.Raw) != string(in.Raw) {
 				t.Errorf("the script returned %s; saw %+v", d.Raw, s)
@@ -341,11 +341,11 @@ func TestRegisteredLate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.worker(b.stdio())
-	name := strings.ToLower(b.taskQueue[len(b.taskQueue)-8:])
+	name := strings.ToLower(b.TaskQueue[len(b.TaskQueue)-8:])
 	if err := session.RegisterScript(name, func(context.Context, *session.Conn, int) (int, error) { return 42, nil }); err != nil {
 		t.Fatal(err)
 	}
-	if s := b.run(own, toolset.ScriptOptions{}, name, 1).result(); string(s.Out) != "42" {
+	if s := b.run(own, toolset.ScriptOptions{}, name, 1).Result(); string(s.Out) != "42" {
 		t.Errorf("the script saw %+v", s)
 	}
 }
