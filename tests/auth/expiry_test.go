@@ -64,7 +64,7 @@ func TestTokenExpiresInLongSession(t *testing.T) {
 
 			a.put(down)
 			var err error
-			b.eventually("a call fails", func() bool {
+			b.Eventually("a call fails", func() bool {
 				if err = d.incr(); err == nil {
 					calls++
 				}

@@ -304,9 +304,8 @@ func (b *bundle) startHost(config hostConfig) *hostProcess {
 	b.Cleanup(func() {
 		h.kill()
 		_ = h.stdin.Close()
-		b.eventually("the processes of the test are gone", func() bool { return len(fixture.Owned(ownerVariable, config.Owner)) == 0 })
 	})
-	b.eventually("the host is ready", func() bool {
+	b.Eventually("the host is ready", func() bool {
 		select {
 		case <-h.gone:
 			said, _ := os.ReadFile(h.stderr)

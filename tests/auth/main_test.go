@@ -12,9 +12,11 @@ import (
 	"github.com/mcpsession/mcpsession/tests/fixture"
 )
 
-// roleVariable makes this binary something else than a test: the processes that the
-// tests start are itself.
-const roleVariable = "MCPSESSION_AUTH_ROLE"
+// The variables of the processes that the tests start, which are this binary.
+const (
+	roleVariable  = fixture.RoleVariable
+	ownerVariable = fixture.OwnerVariable
+)
 
 // The roles.
 const (
@@ -22,19 +24,9 @@ const (
 	roleHost = "host"
 )
 
-// ownerVariable is in the environment of every process that a test has started.
-const ownerVariable = "MCPSESSION_AUTH_OWNER"
-
 var server *launch.Server
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(roleVariable) {
-	case roleMCP:
-		serveStdio()
-		return
-	case roleHost:
-		runHost()
-		return
-	}
+	fixture.Play(map[string]func(){roleMCP: serveStdio, roleHost: runHost})
 	os.Exit(fixture.RunTests(m, &server))
 }

@@ -94,7 +94,7 @@ func (p *plantation) temporary() []byte {
 func (p *plantation) histories() []byte {
 	var all bytes.Buffer
 	for _, d := range p.drivers {
-		events := p.client.GetWorkflowHistory(p.ctx, d.run.GetID(), d.run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		events := p.Client.GetWorkflowHistory(p.Ctx, d.run.GetID(), d.run.GetRunID(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for events.HasNext() {
 			event, err := events.Next()
 			if err != nil {
@@ -115,7 +115,7 @@ func (p *plantation) histories() []byte {
 func (p *plantation) look() {
 	p.Helper()
 	for _, d := range p.drivers {
-		response, err := p.client.WorkflowService().DescribeWorkflowExecution(p.ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		response, err := p.Client.WorkflowService().DescribeWorkflowExecution(p.Ctx, &workflowservice.DescribeWorkflowExecutionRequest{
 			Namespace: "default", Execution: &commonpb.WorkflowExecution{WorkflowId: d.run.GetID(), RunId: d.run.GetRunID()},
 		})
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 
 	"github.com/mcpsession/mcpsession/failure"
@@ -136,9 +137,9 @@ func (p *plantation) texts(name string) (all string) {
 // begin starts a run.
 func (p *plantation) begin(name string) *driver {
 	p.Helper()
-	b := *p.bundle
-	b.taskQueue = p.taskQueue + "-" + name
-	d := b.driveOn(p.hosts())
+	b := bundle{p.In(p.T)} // with a task queue of its own
+	b.TaskQueue = p.TaskQueue + "-" + name
+	d := b.driveOn(p.Hosts())
 	p.drivers = append(p.drivers, d)
 	return d
 }
@@ -433,16 +434,13 @@ func TestPlantedSecrets(t *testing.T) {
 // plantAll plants secrets and starts a host.
 func plantAll(t *testing.T) *plantation {
 	t.Helper()
-	options, err := server.ClientOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := &plantation{own: make(map[string][]string), sites: make(map[string]*site), source: &secretSource{}}
-	options.Logger = sdklog.NewStructuredLogger(slog.New(slog.NewTextHandler(&p.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, tap(&p.wire))
-	p.bundle = setupWith(t, options)
+	p.bundle = setupWith(t, func(options *client.Options) {
+		options.Logger = sdklog.NewStructuredLogger(slog.New(slog.NewTextHandler(&p.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+		options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, tap(&p.wire))
+	})
 	p.config = hostConfig{
-		TaskQueue: p.hosts(), Owner: p.taskQueue, Written: p.file("written"), Kept: p.file("kept"),
+		TaskQueue: p.Hosts(), Owner: p.TaskQueue, Written: p.File("written"), Kept: p.File("kept"),
 		Header: p.plant("header value"), Env: p.plant("environment value"), PanicHolds: p.plant("panic value"),
 		Loaded: map[string]string{
 			"LOADED_PATH": p.plant("part of a path"), "LOADED_QUERY": p.plant("query key"), "LOADED_HEADER": p.plant("header value"),

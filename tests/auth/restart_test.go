@@ -20,14 +20,14 @@ func TestRestartNeedsNoLogin(t *testing.T) {
 	b := setup(t)
 	a := newAuthorizationServer(t, 2*time.Second)
 	s := newSite(t, a.verify, a)
-	store := transport.FileTokenStore(b.file("grant"))
+	store := transport.FileTokenStore(b.File("grant"))
 	logIn(t, s, store)
 	d := b.drive()
 	for range 3 {
 		w := b.host(session.Server{Name: "server", Connect: transport.HTTP(s.endpoint(), transport.WithOAuth(login(t, nil, store)))})
 		d.must("open", step{})
 		renewed := a.count("refresh_token")
-		b.eventually("the token was renewed", func() bool {
+		b.Eventually("the token was renewed", func() bool {
 			if err := d.incr(); err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestRevokedLogin(t *testing.T) {
 	b := setup(t)
 	a := newAuthorizationServer(t, time.Hour)
 	s := newSite(t, a.verify, a)
-	store := transport.FileTokenStore(b.file("grant"))
+	store := transport.FileTokenStore(b.File("grant"))
 	logIn(t, s, store)
 	b.host(
 		session.Server{Name: "server", Connect: transport.HTTP(s.endpoint(), transport.WithOAuth(login(t, nil, store)))},
@@ -119,7 +119,7 @@ func TestBadTokenAtOpening(t *testing.T) {
 	opened := make(chan error, 1)
 	go func() { opened <- d.do("open", step{}, nil) }()
 	asked := source.times()
-	b.eventually("an attempt has failed", func() bool { return source.times() > asked })
+	b.Eventually("an attempt has failed", func() bool { return source.times() > asked })
 	source.rotate("static-token-2")
 	if err := <-opened; err != nil {
 		t.Errorf("open: %v", err)
@@ -133,21 +133,21 @@ func TestTokenStoreFails(t *testing.T) {
 	b := setup(t)
 	a := newAuthorizationServer(t, 2*time.Second)
 	s := newSite(t, a.verify, a)
-	store := &faultyStore{TokenStore: transport.FileTokenStore(b.file("grant"))}
+	store := &faultyStore{TokenStore: transport.FileTokenStore(b.File("grant"))}
 	logIn(t, s, store)
 	b.host(session.Server{Name: "server", Connect: transport.HTTP(s.endpoint(), transport.WithOAuth(login(t, nil, store)))})
 	d := b.drive()
 	store.fail(errors.New("the disk is gone"))
 	opened := make(chan error, 1)
 	go func() { opened <- d.do("open", step{}, nil) }()
-	b.eventually("the store was asked", func() bool { return store.loads() > 0 })
+	b.Eventually("the store was asked", func() bool { return store.loads() > 0 })
 	store.fail(nil)
 	if err := <-opened; err != nil {
 		t.Fatalf("open: %v", err)
 	}
 	store.failSaves(errors.New("the disk is full"))
 	renewed := a.count("refresh_token")
-	b.eventually("the token was renewed twice", func() bool {
+	b.Eventually("the token was renewed twice", func() bool {
 		if err := d.incr(); err != nil {
 			t.Fatal(err)
 		}

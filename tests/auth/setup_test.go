@@ -2,11 +2,9 @@ package auth
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -33,70 +30,20 @@ import (
 const testTimeout = 3 * time.Minute
 
 // A bundle is what one test has to itself.
-type bundle struct {
-	*testing.T
-	ctx       context.Context
-	client    client.Client
-	taskQueue string
-	scratch   string
-}
+type bundle struct{ *fixture.Bundle }
 
-func setup(t *testing.T) *bundle {
+func setup(t *testing.T) *bundle { t.Helper(); return setupWith(t, nil) }
+
+func setupWith(t *testing.T, change func(*client.Options)) *bundle {
 	t.Helper()
-	options, err := server.ClientOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.Logger = quiet{}
-	return setupWith(t, options)
+	return &bundle{fixture.Setup(t, server, testTimeout, change)}
 }
 
-func setupWith(t *testing.T, options client.Options) *bundle {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
-	t.Cleanup(cancel)
-	c, err := client.DialContext(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return &bundle{
-		T: t, ctx: ctx, client: c, scratch: t.TempDir(),
-		taskQueue: strings.ReplaceAll(t.Name(), "/", "-") + "-" + strings.ToLower(rand.Text()[:8]),
-	}
-}
-
-func (b *bundle) file(name string) string { return filepath.Join(b.scratch, name) }
-
-// eventually returns once the condition holds.
-func (b *bundle) eventually(what string, condition func() bool) {
-	b.Helper()
-	for !condition() {
-		select {
-		case <-b.ctx.Done():
-			b.Fatalf("in vain awaited: %s", what)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
-// hosts is the task queue on which hosts of sessions poll; workflows are elsewhere, so
-// that a host can end without them.
-func (b *bundle) hosts() string { return b.taskQueue + "-hosts" }
-
-// host starts a worker that serves the servers.
+// host starts a worker that serves the servers, and no workflows, so that it can end
+// without them.
 func (b *bundle) host(servers ...session.Server) worker.Worker {
 	b.Helper()
-	plugin, err := session.NewPlugin(session.Options{Servers: servers})
-	if err != nil {
-		b.Fatal(err)
-	}
-	w := worker.New(b.client, b.hosts(), worker.Options{Plugins: []worker.Plugin{plugin}, DisableWorkflowWorker: true})
-	if err := w.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(w.Stop)
-	return w
+	return b.Host(session.Options{Servers: servers})
 }
 
 // A driver is a run of a workflow that does what its test tells it, an update a step.
@@ -116,20 +63,17 @@ type step struct {
 
 func (b *bundle) drive() *driver {
 	b.Helper()
-	return b.driveOn(b.hosts())
+	return b.driveOn(b.Hosts())
 }
 
 // driveOn is drive with the sessions on a task queue.
 func (b *bundle) driveOn(hosts string) *driver {
 	b.Helper()
-	w := worker.New(b.client, b.taskQueue, worker.Options{DeadlockDetectionTimeout: testTimeout})
+	w := worker.New(b.Client, b.TaskQueue, worker.Options{DeadlockDetectionTimeout: testTimeout})
 	w.RegisterWorkflowWithOptions(driven, workflow.RegisterOptions{Name: "test"})
-	if err := w.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(w.Stop)
-	run, err := b.client.ExecuteWorkflow(b.ctx, client.StartWorkflowOptions{
-		TaskQueue: b.taskQueue, ID: b.taskQueue, WorkflowExecutionTimeout: testTimeout,
+	b.StartWorker(w)
+	run, err := b.Client.ExecuteWorkflow(b.Ctx, client.StartWorkflowOptions{
+		TaskQueue: b.TaskQueue, ID: b.TaskQueue, WorkflowExecutionTimeout: testTimeout,
 	}, "test", hosts)
 	if err != nil {
 		b.Fatal(err)
@@ -247,13 +191,13 @@ func (d *driver) do(name string, s step, result any) error {
 	if s.Server == "" {
 		s.Server = "server"
 	}
-	handle, err := d.client.UpdateWorkflow(d.ctx, client.UpdateWorkflowOptions{
+	handle, err := d.Client.UpdateWorkflow(d.Ctx, client.UpdateWorkflowOptions{
 		WorkflowID: d.run.GetID(), RunID: d.run.GetRunID(), UpdateName: name, Args: []any{s}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	if err != nil {
 		d.Fatal(err)
 	}
-	return handle.Get(d.ctx, result)
+	return handle.Get(d.Ctx, result)
 }
 
 func (d *driver) must(name string, s step) (text string) {
@@ -381,13 +325,3 @@ func logIn(t testing.TB, s *site, store transport.TokenStore) {
 	defer s.mu.Unlock()
 	s.requests = nil
 }
-
-// quiet drops what the SDK logs.
-type quiet struct{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}
-
-var _ log.Logger = quiet{}

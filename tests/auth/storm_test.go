@@ -22,7 +22,7 @@ import (
 // expected to have happened after it.
 func pause(b *bundle, d time.Duration) {
 	select {
-	case <-b.ctx.Done():
+	case <-b.Ctx.Done():
 	case <-time.After(d):
 	}
 }
@@ -36,7 +36,7 @@ func TestRefusalsRenewOnce(t *testing.T) {
 	b := setup(t)
 	a := newAuthorizationServer(t, time.Hour)
 	s := newSite(t, a.verify, a)
-	store := transport.FileTokenStore(b.file("grant"))
+	store := transport.FileTokenStore(b.File("grant"))
 	logIn(t, s, store)
 	handler := login(t, nil, store)
 	b.host(
@@ -136,7 +136,7 @@ func TestRefusalsThatStay(t *testing.T) {
 	b := setup(t)
 	a := newAuthorizationServer(t, time.Hour)
 	s := newSite(t, a.verify, a)
-	store := transport.FileTokenStore(b.file("grant"))
+	store := transport.FileTokenStore(b.File("grant"))
 	logIn(t, s, store)
 	b.host(session.Server{Name: "server", Connect: transport.HTTP(s.endpoint(), transport.WithOAuth(login(t, nil, store)))})
 	d := b.drive()
