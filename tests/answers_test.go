@@ -115,7 +115,7 @@ func TestMessageOverTheTransportsLimit(t *testing.T) {
 	}, session.Server{
 		Name: "counter",
 		Connect: transport.CommandWithOptions(transport.CommandOptions{
-			Env: []string{roleVariable + "=mcp"}, MaxMessage: 50_000, Logger: slog.New(slog.DiscardHandler),
+			Env: fixture.Environ("mcp", ""), MaxMessage: 50_000, Logger: slog.New(slog.DiscardHandler),
 		}, os.Args[0]),
 	})
 	var got fault

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcpsession/mcpsession/failure"
 	"github.com/mcpsession/mcpsession/session"
+	"github.com/mcpsession/mcpsession/tests/fixture"
 	"github.com/mcpsession/mcpsession/toolset"
 	"github.com/mcpsession/mcpsession/transport"
 )
@@ -26,18 +27,10 @@ const shortBeat = 6 * time.Second
 // dial returns another client of the test's server.
 func (b *bundle) dial(change func(*client.Options)) client.Client {
 	b.Helper()
-	options, err := server.ClientOptions()
-	if err != nil {
-		b.Fatal(err)
-	}
-	options.Logger = testLogger(b.T)
-	change(&options)
-	c, err := client.DialContext(b.ctx, options)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(c.Close)
-	return c
+	return fixture.Dial(b, b.ctx, server, func(options *client.Options) {
+		tellIfVerbose(options)
+		change(options)
+	})
 }
 
 // A worker whose client may not describe workflows can't open sessions: the block

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -24,6 +25,9 @@ import (
 	"github.com/mcpsession/mcpsession/tests/fixture"
 	"github.com/mcpsession/mcpsession/toolset"
 )
+
+// queueVariable tells a forgetful worker its task queue.
+const queueVariable = "MCPSESSION_TEST_QUEUE"
 
 func init() { brokenRoles["forgetful worker"] = runForgetful }
 
@@ -99,11 +103,11 @@ func runForgetful() {
 	}
 	options, err := envconfig.LoadDefaultClientOptions()
 	check(err)
-	options.Logger = quiet{}
+	options.Logger = fixture.Quiet
 	c, err := client.Dial(options)
 	check(err)
 	plugin, err := session.NewPlugin(session.Options{Servers: []session.Server{{
-		Name: "counter", Connect: ownedFixture(os.Getenv(ownerVariable)),
+		Name: "counter", Connect: ownedFixture(os.Getenv(fixture.OwnerVariable)),
 	}}})
 	check(err)
 	w := worker.New(c, os.Getenv(queueVariable), worker.Options{
@@ -141,8 +145,8 @@ func TestEvictedInABlock(t *testing.T) {
 	}
 	defer output.Close()
 	cmd := exec.CommandContext(b.ctx, os.Args[0])
-	cmd.Env = append(append(os.Environ(), server.Environ()...), queueVariable+"="+b.taskQueue,
-		roleVariable+"=forgetful worker", ownerVariable+"="+b.taskQueue, exitAtOnce)
+	cmd.Env = slices.Concat(os.Environ(), server.Environ(), fixture.Environ("forgetful worker", b.taskQueue),
+		[]string{queueVariable + "=" + b.taskQueue})
 	cmd.Stdout, cmd.Stderr = input, os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

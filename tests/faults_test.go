@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,10 +23,6 @@ import (
 	"github.com/mcpsession/mcpsession/toolset"
 	"github.com/mcpsession/mcpsession/transport"
 )
-
-// ownerVariable is in the environment of every process that a test of faults has
-// started, directly or not.
-const ownerVariable = "MCPSESSION_TEST_OWNER"
 
 // shortHeartbeat is the heartbeat timeout where a host must be found lost. All
 // other tests use one under which a slow machine loses none.
@@ -65,20 +59,7 @@ func setupFaults(t *testing.T) *bundle {
 
 // processes returns the processes of this test that run now. Only Linux shows
 // them.
-func (b *bundle) processes() (pids []int) {
-	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
-	owned := []byte(ownerVariable + "=" + b.taskQueue + "\x00")
-	for _, path := range environs {
-		environ, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(environ, owned) {
-			continue
-		}
-		if pid, err := strconv.Atoi(strings.Split(path, "/")[2]); err == nil && !gone(pid) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
+func (b *bundle) processes() []int { return fixture.OwnedBy(b.taskQueue) }
 
 // gone reports whether a process has ended. One that nobody has reaped yet has.
 func gone(pid int) bool {
@@ -112,16 +93,7 @@ func (b *bundle) scratch() string { return filepath.Join(os.TempDir(), "mcpsessi
 func (b *bundle) file(name string) string { return filepath.Join(b.scratch(), name) }
 
 // lines returns the lines of a file so far.
-func (b *bundle) lines(file string) []string {
-	raw, _ := os.ReadFile(file)
-	return slices.Collect(func(yield func(string) bool) {
-		for line := range strings.Lines(string(raw)) {
-			if !yield(strings.TrimSuffix(line, "\n")) {
-				return
-			}
-		}
-	})
-}
+func (b *bundle) lines(file string) []string { return fixture.Lines(file) }
 
 // awaitLines returns once a file has that many lines.
 func (b *bundle) awaitLines(file string, n int) {

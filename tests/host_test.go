@@ -1,23 +1,13 @@
 package tests
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
-	"log/slog"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -26,13 +16,6 @@ import (
 	"github.com/mcpsession/mcpsession/toolset"
 	"github.com/mcpsession/mcpsession/transport"
 )
-
-// exitAtOnce keeps the race detector from sleeping for a second at a process's
-// exit.
-const exitAtOnce = "GORACE=atexit_sleep_ms=0"
-
-// hostVariable configures a process in the role "host", as JSON.
-const hostVariable = "MCPSESSION_TEST_HOST"
 
 // hostConfig is what a host process is told.
 type hostConfig struct {
@@ -68,90 +51,17 @@ func everything() toolset.Options {
 	return toolset.Options{Server: "counter", Session: workflow.ActivityOptions{HeartbeatTimeout: shortHeartbeat}}
 }
 
-// A hostProcess is a worker with the plugin in a process of its own, which a test
-// can kill.
-type hostProcess struct {
-	*bundle
-	config hostConfig
-	cmd    *exec.Cmd
-	gone   chan struct{}
-}
-
-// startHost starts a host process and returns when its worker runs. It is killed
-// at the test's end if the test has not done so.
-func (b *bundle) startHost(config hostConfig) *hostProcess {
+// startHost starts a host process and returns when its worker runs.
+func (b *bundle) startHost(config hostConfig) *fixture.Process {
 	b.Helper()
 	config.TaskQueue, config.Owner, config.Connects = b.hosts(), b.taskQueue, b.connectsFile()
 	config.Opens = b.file("opens")
 	if config.Drives {
 		config.TaskQueue = b.taskQueue
 	}
-	encoded, err := json.Marshal(config)
-	if err != nil {
-		b.Fatal(err)
-	}
-	executable, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	var stderr bytes.Buffer
-	cmd := exec.Command(executable)
-	cmd.Env = append(append(os.Environ(), server.Environ()...),
-		roleVariable+"=host", hostVariable+"="+string(encoded), ownerVariable+"="+b.taskQueue, exitAtOnce)
-	cmd.Stderr = &stderr
-	// A host reads its input to the end and then exits: it does not outlive us.
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	h := &hostProcess{bundle: b, config: config, cmd: cmd, gone: make(chan struct{})}
-	ready := make(chan bool, 1)
-	go func() {
-		lines := bufio.NewScanner(stdout)
-		for lines.Scan() && lines.Text() != "ready" {
-		}
-		ready <- lines.Text() == "ready"
-		_, _ = io.Copy(io.Discard, stdout)
-		_ = cmd.Wait()
-		close(h.gone)
-	}()
-	b.Cleanup(func() {
-		h.kill()
-		_ = stdin.Close()
-		if b.Failed() {
-			b.Logf("host %s wrote to stderr:\n%s", config.Name, &stderr)
-		}
-	})
-	select {
-	case ok := <-ready:
-		if !ok {
-			b.Fatalf("host %s did not start", config.Name)
-		}
-	case <-b.ctx.Done():
-		b.Fatalf("host %s is not ready", config.Name)
-	}
-	return h
-}
-
-// kill ends the process as an out-of-memory killer does, and waits until it is
-// gone. A stopped process goes as well.
-func (h *hostProcess) kill() {
-	_ = h.cmd.Process.Kill()
-	<-h.gone
-}
-
-func (h *hostProcess) signal(s os.Signal) {
-	h.Helper()
-	if err := h.cmd.Process.Signal(s); err != nil {
-		h.Fatalf("send %v to host %s: %v", s, h.config.Name, err)
-	}
+	host := fixture.StartHost(b, b.ctx, server, "host", b.taskQueue, config)
+	b.Logf("host %s is process %d", config.Name, host.Pid())
+	return host
 }
 
 // hosts is the task queue on which the hosts of a test poll.
@@ -162,29 +72,15 @@ func (b *bundle) connectsFile() string { return filepath.Join(b.scratch(), "conn
 // connects returns who has run a connector so far, in order.
 func (b *bundle) connects() []string { return b.lines(b.connectsFile()) }
 
-// runHost is the host process: it ends when it is signalled, by stopping its
-// worker and then at once.
-func runHost() {
-	fail := func(err error) {
-		fmt.Fprintln(os.Stderr, "host:", err)
-		os.Exit(1)
-	}
-	var config hostConfig
-	if err := json.Unmarshal([]byte(os.Getenv(hostVariable)), &config); err != nil {
-		fail(err)
-	}
-	options, err := envconfig.LoadDefaultClientOptions()
-	if err != nil {
-		fail(err)
-	}
-	options.Logger = quiet{}
+// newHost is the worker of a host process.
+func newHost(config hostConfig, options client.Options) (worker.Worker, error) {
 	c, err := client.Dial(options)
 	if err != nil {
-		fail(err)
+		return nil, err
 	}
 	plugin, err := session.NewPlugin(session.Options{Servers: []session.Server{config.server()}})
 	if err != nil {
-		fail(err)
+		return nil, err
 	}
 	w := worker.New(c, config.TaskQueue, worker.Options{
 		Identity:                           config.Name,
@@ -194,19 +90,7 @@ func runHost() {
 	if config.Drives {
 		w.RegisterWorkflowWithOptions(driven(everything()), workflowOptions("test"))
 	}
-	if err := w.Start(); err != nil {
-		fail(err)
-	}
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(2)
-	}()
-	terminated := make(chan os.Signal, 1)
-	signal.Notify(terminated, syscall.SIGTERM)
-	fmt.Println("ready")
-	<-terminated
-	w.Stop()
-	os.Exit(0)
+	return w, nil
 }
 
 // server is the fixture as a host process serves it.
@@ -292,10 +176,4 @@ func (h hanging) Connect(ctx context.Context) (mcp.Connection, error) {
 
 // ownedFixture is the fixture over stdio, in a process that is known to be one
 // of the owner's.
-func ownedFixture(owner string) transport.Connector {
-	return transport.CommandWithOptions(transport.CommandOptions{
-		Env:          []string{roleVariable + "=mcp", ownerVariable + "=" + owner, exitAtOnce},
-		Logger:       slog.New(slog.DiscardHandler),
-		CloseTimeout: 10 * time.Second, // a slow exit is no fault
-	}, os.Args[0])
-}
+func ownedFixture(owner string) transport.Connector { return fixture.Stdio("mcp", owner) }

@@ -63,7 +63,7 @@ func TestHostKilled(t *testing.T) {
 					b.awaitLines(began, 1)
 				}
 				killed := time.Now()
-				first.kill()
+				first.Kill()
 				if when == notTaken {
 					pending = block.beginCall(fixture.Block, fixture.BlockArguments{Began: began})
 				}
@@ -108,7 +108,7 @@ func TestCloseAfterItsHostDied(t *testing.T) {
 	host := b.startHost(hostConfig{Name: "only"})
 	d := b.drive(b.options(shortHeartbeat))
 	block := d.open()
-	host.kill()
+	host.Kill()
 	killed := time.Now()
 	b.wantOpenedBy(b.wantLoss(block.close(), failure.ReasonHostLost, ""), "only")
 	b.toldAfter(killed, "Close returned")
@@ -141,9 +141,9 @@ func TestCallTimesOutAfterItsHostDied(t *testing.T) {
 			if inFlight {
 				pending = block.beginCall(fixture.Block, arguments)
 				b.awaitLines(arguments.Began, 1)
-				host.kill()
+				host.Kill()
 			} else {
-				host.kill()
+				host.Kill()
 				pending = block.beginCall(fixture.Block, arguments)
 			}
 			err := pending.err()
@@ -181,7 +181,7 @@ func TestHostKilledWhileOpening(t *testing.T) {
 			b.awaitLines(b.connectsFile(), len(tc.connects))
 			b.startHost(hostConfig{Name: "second"})
 			killed := time.Now()
-			first.kill()
+			first.Kill()
 			block, err := opening.block()
 			b.toldAfter(killed, "Open returned")
 			if tc.lost {
@@ -224,7 +224,7 @@ func TestWorkerKilledWithItsWorkflow(t *testing.T) {
 	b.awaitLines(began, 1)
 	b.startHost(hostConfig{Name: "second", Drives: true})
 	killed := time.Now()
-	first.kill()
+	first.Kill()
 	b.wantOpenedBy(b.wantLoss(pending.err(), failure.ReasonHostLost, failure.RanUnknown), "first")
 	b.toldAfter(killed, "the call failed")
 	b.wantLoss(block.callUnscheduled(), failure.ReasonHostLost, failure.RanNo)

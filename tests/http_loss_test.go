@@ -1,17 +1,11 @@
 package tests
 
 import (
-	"bufio"
-	"fmt"
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/mcpsession/mcpsession/failure"
@@ -122,7 +116,7 @@ func TestHTTPServerExitsInACall(t *testing.T) {
 	t.Parallel()
 	b := setupFaults(t)
 	effects := b.file("effects")
-	b.host(worker.Options{}, session.Options{Servers: []session.Server{b.counted(transport.HTTP(b.process("http", nil)))}})
+	b.host(worker.Options{}, session.Options{Servers: []session.Server{b.counted(transport.HTTP(b.process("http")))}})
 	d := b.drive(b.options(longHeartbeat))
 	block := d.open()
 	block.must(fixture.Incr)
@@ -145,12 +139,12 @@ func TestHTTPHostKilled(t *testing.T) {
 	t.Parallel()
 	b := setupFaults(t)
 	s := b.site(fixture.NewHTTP(nil))
-	killed := b.httpHost("first", s.URL)
+	killed := b.httpHost(s.URL)
 	d := b.drive(b.options(shortHeartbeat))
 	block := d.open()
 	block.must(fixture.Incr)
-	b.httpHost("second", s.URL)
-	_ = killed.Process.Kill()
+	b.httpHost(s.URL)
+	killed.Kill()
 	b.awaitSessionEnd(d.run)
 	b.wantLoss(block.callUnscheduled(), failure.ReasonHostLost, failure.RanNo)
 	if n := s.count("initialize"); n != 1 {
@@ -166,75 +160,27 @@ func TestHTTPHostKilled(t *testing.T) {
 // The roles of these tests: a server over HTTP, and a host of sessions on one.
 func init() {
 	brokenRoles["http"] = fixture.ServeHTTP
-	brokenRoles["http host"] = runHTTPHost
+	brokenRoles["http host"] = fixture.Host(newHTTPHost)
 }
-
-// urlVariable and queueVariable tell a host what it hosts and where.
-const (
-	urlVariable   = "MCPSESSION_TEST_URL"
-	queueVariable = "MCPSESSION_TEST_QUEUE"
-)
 
 // process starts this binary in a role and returns the first line that it prints.
 // It ends with the test.
-func (b *bundle) process(role string, environment []string) string {
+func (b *bundle) process(role string) string {
 	b.Helper()
-	line, _ := b.startProcess(role, environment)
-	return line
+	return fixture.StartProcess(b, b.ctx, fixture.Environ(role, b.taskQueue)...).First
 }
 
-func (b *bundle) startProcess(role string, environment []string) (string, *exec.Cmd) {
-	b.Helper()
-	cmd := exec.CommandContext(b.ctx, os.Args[0])
-	cmd.Env = append(append(append(os.Environ(), server.Environ()...), environment...),
-		roleVariable+"="+role, ownerVariable+"="+b.taskQueue, exitAtOnce)
-	cmd.Stderr = os.Stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		b.Fatalf("%s does not start: %v", role, err)
-	}
-	return strings.TrimSpace(line), cmd
+// An httpHost is what a host of sessions on a server over HTTP is told.
+type httpHost struct{ URL, TaskQueue string }
+
+func newHTTPHost(told httpHost, options client.Options) (worker.Worker, error) {
+	return fixture.SessionWorker(options, told.TaskQueue, session.Server{Name: "counter", Connect: transport.HTTP(told.URL)})
 }
 
-// httpHost starts a host of sessions on a server over HTTP, in a process.
-func (b *bundle) httpHost(name, url string) *exec.Cmd {
+// httpHost starts one in a process.
+func (b *bundle) httpHost(url string) *fixture.Process {
 	b.Helper()
-	_, cmd := b.startProcess("http host", []string{urlVariable + "=" + url, queueVariable + "=" + b.hosts()})
-	b.Logf("host %s is process %d", name, cmd.Process.Pid)
-	return cmd
-}
-
-func runHTTPHost() {
-	fail := func(err error) {
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "host:", err)
-			os.Exit(1)
-		}
-	}
-	options, err := envconfig.LoadDefaultClientOptions()
-	fail(err)
-	options.Logger = quiet{}
-	c, err := client.Dial(options)
-	fail(err)
-	plugin, err := session.NewPlugin(session.Options{Servers: []session.Server{{
-		Name: "counter", Connect: transport.HTTP(os.Getenv(urlVariable)),
-	}}})
-	fail(err)
-	w := worker.New(c, os.Getenv(queueVariable), worker.Options{Plugins: []worker.Plugin{plugin}})
-	fail(w.Start())
-	fmt.Println("ready")
-	select {} // until it is killed
+	return fixture.StartHost(b, b.ctx, server, "http host", b.taskQueue, httpHost{url, b.hosts()})
 }
 
 // A client with keep-alive finds a server without a standalone stream gone while

@@ -207,7 +207,7 @@ func (b *bundle) wantOldBeforeNew(store string) {
 // remoteSite is a site whose server is in another process.
 func (b *bundle) remoteSite() *site {
 	b.Helper()
-	address, err := url.Parse(b.process("http", nil))
+	address, err := url.Parse(b.process("http"))
 	if err != nil {
 		b.Fatal(err)
 	}

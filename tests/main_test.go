@@ -3,6 +3,7 @@
 package tests
 
 import (
+	"maps"
 	"os"
 	"testing"
 
@@ -10,25 +11,11 @@ import (
 	"github.com/mcpsession/mcpsession/tests/fixture"
 )
 
-// roleVariable makes this binary something else than a test: the processes that
-// the tests start are itself.
-const roleVariable = "MCPSESSION_TEST_ROLE"
-
 var server *launch.Server
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(roleVariable) {
-	case "mcp":
-		fixture.ServeStdio()
-		return
-	case "host":
-		runHost()
-		return
-	default:
-		if role, ok := brokenRoles[os.Getenv(roleVariable)]; ok {
-			role()
-			return
-		}
-	}
+	roles := maps.Clone(brokenRoles)
+	roles["mcp"], roles["host"] = fixture.ServeStdio, fixture.Host(newHost)
+	fixture.Play(roles)
 	os.Exit(fixture.RunTests(m, &server))
 }

@@ -37,7 +37,7 @@ func exit(code int) *int { return &code }
 // playing is a server over stdio that plays the script.
 func (b *bundle) playing(script fixture.Script) transport.Connector {
 	return transport.CommandWithOptions(transport.CommandOptions{
-		Env:    []string{roleVariable + "=script", ownerVariable + "=" + b.taskQueue, exitAtOnce, script.Environ()},
+		Env:    append(fixture.Environ("script", b.taskQueue), script.Environ()),
 		Logger: slog.New(slog.DiscardHandler),
 	}, os.Args[0])
 }

@@ -75,14 +75,14 @@ func overHTTPWith(b *bundle, fault httpFault) shown {
 var failureRows = map[string]func(b *bundle) shown{
 	"the session's host is killed": func(b *bundle) shown {
 		host := b.startHost(hostConfig{Name: "first"})
-		return pendingAndLater(b, b.drive(b.options(shortHeartbeat)), func(*drivenBlock) { host.kill() })
+		return pendingAndLater(b, b.drive(b.options(shortHeartbeat)), func(*drivenBlock) { host.Kill() })
 	},
 	"the host is paused or cut off for a heartbeat timeout": func(b *bundle) shown {
 		host := b.startHost(hostConfig{Name: "first"})
 		d := b.drive(b.options(shortHeartbeat))
 		var pid int
-		saw := pendingAndLater(b, d, func(k *drivenBlock) { pid = k.pid(); host.signal(syscall.SIGSTOP) })
-		host.signal(syscall.SIGCONT)
+		saw := pendingAndLater(b, d, func(k *drivenBlock) { pid = k.pid(); host.Signal(syscall.SIGSTOP) })
+		host.Signal(syscall.SIGCONT)
 		b.awaitGone(pid)
 		return saw
 	},

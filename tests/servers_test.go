@@ -90,7 +90,7 @@ func command(name, role, file string) session.Server {
 	return session.Server{
 		Name: name,
 		Connect: transport.CommandWithOptions(transport.CommandOptions{
-			Env:    []string{roleVariable + "=" + role, roleFile + "=" + file},
+			Env:    append(fixture.Environ(role, ""), roleFile+"="+file),
 			Logger: slog.New(slog.DiscardHandler),
 		}, os.Args[0]),
 	}

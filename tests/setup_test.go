@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -33,17 +32,7 @@ func setup(t *testing.T) *bundle {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
-	options, err := server.ClientOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.Logger = testLogger(t)
-	c, err := client.DialContext(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return &bundle{T: t, ctx: ctx, client: c, taskQueue: strings.ReplaceAll(t.Name(), "/", "-")}
+	return &bundle{T: t, ctx: ctx, client: fixture.Dial(t, ctx, server, tellIfVerbose), taskQueue: strings.ReplaceAll(t.Name(), "/", "-")}
 }
 
 // worker starts a worker on the bundle's task queue that runs workflow as "test"
@@ -92,7 +81,7 @@ func stdio(name string) session.Server {
 	return session.Server{
 		Name: name,
 		Connect: transport.CommandWithOptions(transport.CommandOptions{
-			Env: []string{roleVariable + "=mcp"},
+			Env: fixture.Environ("mcp", ""),
 		}, os.Args[0]),
 	}
 }
@@ -103,17 +92,9 @@ func call(ctx workflow.Context, ts *toolset.Toolset, tool string, arguments any)
 	return fixture.Text(result), err
 }
 
-func testLogger(t *testing.T) log.Logger {
+// tellIfVerbose lets a client log as the SDK does if the tests are verbose.
+func tellIfVerbose(options *client.Options) {
 	if testing.Verbose() {
-		return nil
+		options.Logger = nil
 	}
-	return quiet{}
 }
-
-// quiet drops what the SDK logs.
-type quiet struct{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}

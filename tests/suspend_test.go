@@ -49,7 +49,7 @@ func TestHostSuspended(t *testing.T) {
 					b.eventually("both calls are in the host's hands", func() bool { return b.begun(z.run, callTool) == 2 })
 				}
 				suspended := time.Now()
-				z.first.signal(syscall.SIGSTOP)
+				z.first.Signal(syscall.SIGSTOP)
 				if phase == "handed a call" {
 					pending = block.beginStore("too late")
 					// The poll that the host has out takes it.
@@ -80,7 +80,7 @@ func TestHostSuspended(t *testing.T) {
 				}
 
 				woken := time.Now()
-				z.first.signal(syscall.SIGCONT)
+				z.first.Signal(syscall.SIGCONT)
 				b.eventually("the first host has closed its server", func() bool { return z.isGone(old) })
 				b.toldAfter(woken, "the first host's server was closed")
 				again.store("new")
@@ -89,7 +89,7 @@ func TestHostSuspended(t *testing.T) {
 					t.Error(err)
 				}
 				// The first host lets go of what it was handed, and is of use again.
-				z.first.signal(syscall.SIGTERM)
+				z.first.Signal(syscall.SIGTERM)
 				b.awaitExit(z.first)
 				if stored := b.lines(b.file("store")); !slices.Equal(stored, []string{"old", "new", "new"}) {
 					t.Errorf("the store has %q", stored)
@@ -106,7 +106,7 @@ func TestHostSuspended(t *testing.T) {
 type zombie struct {
 	*driver
 	site   *site // nil over stdio
-	first  *hostProcess
+	first  *fixture.Process
 	second *lateHost
 }
 
@@ -205,7 +205,7 @@ func TestHostSuspendedWhileConnecting(t *testing.T) {
 	d := b.drive(b.options(shortHeartbeat))
 	opening := d.beginOpen()
 	b.awaitLines(b.connectsFile(), 2)
-	first.signal(syscall.SIGSTOP)
+	first.Signal(syscall.SIGSTOP)
 	b.startHost(hostConfig{Name: "second", Sessions: 1})
 	_, err := opening.block()
 	b.wantOpenedBy(b.wantLoss(err, failure.ReasonHostLost, ""), "first")
@@ -214,8 +214,8 @@ func TestHostSuspendedWhileConnecting(t *testing.T) {
 	if err := os.WriteFile(b.file("gate"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	first.signal(syscall.SIGCONT)
-	first.signal(syscall.SIGTERM)
+	first.Signal(syscall.SIGCONT)
+	first.Signal(syscall.SIGTERM)
 	b.awaitExit(first)
 	again.must(fixture.Incr)
 	again.wantCounter(2)
@@ -236,13 +236,13 @@ func TestHostKilledWhileClosing(t *testing.T) {
 	host := b.startHost(hostConfig{Name: "only", Sessions: 1})
 	d := b.drive(b.options(3 * shortHeartbeat))
 	block := d.open()
-	host.signal(syscall.SIGSTOP)
+	host.Signal(syscall.SIGSTOP)
 	closing := d.step("close", block.Index)
 	b.eventually("the sleeping host was told to close", func() bool {
 		pending := d.pendingActivity(queue.OperationActivity("counter", queue.OperationCloseSession))
 		return pending.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED
 	})
-	host.kill()
+	host.Kill()
 	b.wantLoss(closing.err(), failure.ReasonHostLost, "")
 }
 
@@ -263,10 +263,10 @@ func TestHostSuspendedBriefly(t *testing.T) {
 	d := b.drive(b.options(longHeartbeat))
 	block := d.open()
 	block.must(fixture.Incr)
-	host.signal(syscall.SIGSTOP)
+	host.Signal(syscall.SIGSTOP)
 	pending := block.beginCall(fixture.Incr, nil)
 	b.eventually("the call was handed to the sleeping host", d.callStarted)
-	host.signal(syscall.SIGCONT)
+	host.Signal(syscall.SIGCONT)
 	if text, err := pending.text(); err != nil || text != "2" {
 		t.Errorf("the call returned %q, %v; want 2", text, err)
 	}

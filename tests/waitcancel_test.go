@@ -33,7 +33,7 @@ func TestLossWithEachWaitForCancellation(t *testing.T) {
 					if hostDies {
 						reason, heartbeat = failure.ReasonHostLost, 3*shortHeartbeat
 						host := b.startHost(hostConfig{Name: "first"})
-						lose = func(*drivenBlock, int) { host.kill() }
+						lose = func(*drivenBlock, int) { host.Kill() }
 					} else {
 						b.host(worker.Options{}, session.Options{})
 						lose = func(_ *drivenBlock, pid int) { _ = kill(pid) }

@@ -118,7 +118,7 @@ func TestRetryAfterOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.startHost(hostConfig{Name: "second"})
-	first.kill()
+	first.Kill()
 	err := d.wireEnd()
 	b.wantOpenedBy(b.wantLoss(err, failure.ReasonHostLost, ""), "first")
 	mentions(t, err.Error(), "attempt 1 on first opened the session")
@@ -135,7 +135,7 @@ func TestRetryAfterMayBeOpen(t *testing.T) {
 	opening := d.wireOpen(time.Second)
 	b.awaitLines(b.connectsFile(), 2)
 	b.startHost(hostConfig{Name: "second"})
-	first.kill()
+	first.Kill()
 	_, err := opening.block()
 	b.wantOpenedBy(b.wantLoss(err, failure.ReasonHostLost, ""), "first")
 	mentions(t, err.Error(), "attempt 1 on first may have opened the session")
@@ -152,7 +152,7 @@ func TestRetryAfterNothing(t *testing.T) {
 	opening := d.wireOpen(time.Second)
 	b.awaitLines(b.connectsFile(), 1)
 	b.startHost(hostConfig{Name: "second"})
-	first.kill()
+	first.Kill()
 	block, err := opening.block()
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestResetInBackoff(t *testing.T) {
 				pending, ran = block.wireCall(fixture.Block, time.Second), failure.RanUnknown
 				d.awaitCall("the call runs", isStarted)
 			}
-			first.kill()
+			first.Kill()
 			d.awaitBackoff()
 			switch {
 			case tc.begun:

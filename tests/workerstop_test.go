@@ -159,7 +159,7 @@ func TestHostTerminated(t *testing.T) {
 				b.awaitLines(began, 1)
 			}
 			terminated := time.Now()
-			host.signal(syscall.SIGTERM)
+			host.Signal(syscall.SIGTERM)
 			b.awaitExit(host)
 			b.toldAfter(terminated, "the host was gone")
 			if !gone(pid) {
@@ -178,15 +178,15 @@ func TestHostTerminated(t *testing.T) {
 }
 
 // awaitExit waits until a host process has ended by itself, without an error.
-func (b *bundle) awaitExit(h *hostProcess) {
+func (b *bundle) awaitExit(h *fixture.Process) {
 	b.Helper()
 	select {
-	case <-h.gone:
+	case <-h.Gone():
 	case <-b.ctx.Done():
-		b.Fatalf("host %s does not end", h.config.Name)
+		b.Fatalf("host process %d does not end", h.Pid())
 	}
-	if !h.cmd.ProcessState.Success() {
-		b.Errorf("host %s: %v", h.config.Name, h.cmd.ProcessState)
+	if !h.State().Success() {
+		b.Errorf("host process %d: %v", h.Pid(), h.State())
 	}
 }
 
