@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/mcpsession/mcpsession/session"
+	"github.com/mcpsession/mcpsession/tests/fixture"
 	"github.com/mcpsession/mcpsession/transport"
 )
 
@@ -39,7 +40,7 @@ func runHost() error {
 	if err != nil {
 		return err
 	}
-	options.Logger = silent{}
+	options.Logger = fixture.Quiet
 	c, err := client.Dial(options)
 	if err != nil {
 		return err
@@ -56,11 +57,3 @@ func runHost() error {
 	w.Stop()
 	return nil
 }
-
-// silent drops what the SDK logs.
-type silent struct{}
-
-func (silent) Debug(string, ...any) {}
-func (silent) Info(string, ...any)  {}
-func (silent) Warn(string, ...any)  {}
-func (silent) Error(string, ...any) {}

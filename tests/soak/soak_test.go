@@ -19,6 +19,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/mcpsession/mcpsession/tests/fixture"
 )
 
 var (
@@ -113,16 +115,7 @@ type roamer struct {
 
 func startWorker(ctx context.Context, t *testing.T, hosts string) *roamer {
 	t.Helper()
-	options, err := server.ClientOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.Logger = silent{}
-	c, err := client.DialContext(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := fixture.Dial(t, ctx, server, nil)
 	queue := hosts + "-workflows"
 	w := worker.New(c, queue, worker.Options{})
 	w.RegisterWorkflowWithOptions(roam, workflow.RegisterOptions{Name: "roam"})
