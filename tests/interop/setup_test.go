@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/mcpsession/mcpsession/queue"
+	"github.com/mcpsession/mcpsession/tests/fixture"
 )
 
 // testTimeout bounds every row, without its installation: a hang is a failure,
@@ -30,27 +31,9 @@ func setup(t *testing.T) *bundle {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
-	options, err := server.ClientOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.Logger = quiet{}
-	c, err := client.DialContext(ctx, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
 	name := strings.ReplaceAll(t.Name(), "/", "-") + "-" + strings.ToLower(rand.Text()[:8])
-	return &bundle{T: t, ctx: ctx, client: c, taskQueue: name, dir: t.TempDir()}
+	return &bundle{T: t, ctx: ctx, client: fixture.Dial(t, ctx, server, nil), taskQueue: name, dir: t.TempDir()}
 }
-
-// quiet drops what the SDK logs.
-type quiet struct{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}
 
 // wantCalls fails the test unless the history has that many calls of tools on a
 // block's own task queue, each done by its first attempt.
