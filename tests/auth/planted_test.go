@@ -303,7 +303,7 @@ var situations = []situation{
 		p.tell("fail-load", false)
 		p.tell("fail-save", true)
 		d.must("call", call)
-		p.eventually("it is logged", func() bool { return p.said("did not save a grant") > 0 })
+		p.Eventually("it is logged", func() bool { return p.said("did not save a grant") > 0 })
 		p.tell("fail-save", false)
 		d.must("call", call) // saves it
 	}},
@@ -374,7 +374,7 @@ var situations = []situation{
 	{"a warm session that dies while it waits", func(p *plantation, d *driver) {
 		for range 2 { // the second is started in the place of the first
 			var waiting []int
-			p.eventually("a warm session waits", func() bool {
+			p.Eventually("a warm session waits", func() bool {
 				waiting = fixture.Owned(warmVariable, p.config.Owner)
 				return len(waiting) == 1
 			})
@@ -383,8 +383,8 @@ var situations = []situation{
 			if err := syscall.Kill(waiting[0], syscall.SIGTERM); err != nil {
 				p.Fatal(err)
 			}
-			p.eventually("its death is noticed", func() bool { return p.said(death) > dead })
-			p.eventually("there is another", func() bool { return p.said(birth) > ready })
+			p.Eventually("its death is noticed", func() bool { return p.said(death) > dead })
+			p.Eventually("there is another", func() bool { return p.said(birth) > ready })
 		}
 		d.must("open", step{Server: "warm"})
 		p.fails(d, "call", step{Server: "warm", Tool: blurt}, failure.IsMCPProtocol)

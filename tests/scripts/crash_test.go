@@ -81,16 +81,16 @@ func TestCrashPoints(t *testing.T) {
 			b := setup(t)
 			b.worker()
 			host := b.startHostOf(hostConfig{Dies: point})
-			run := b.run(own, toolset.ScriptOptions{TaskQueue: b.hosts(), Activity: patient}, scriptAct, b.act("return"))
+			run := b.run(own, toolset.ScriptOptions{TaskQueue: b.Hosts(), Activity: patient}, scriptAct, b.act("return"))
 			select {
-			case <-host.gone:
-			case <-b.ctx.Done():
+			case <-host.Gone():
+			case <-b.Ctx.Done():
 				t.Fatal("the host did not come to its point")
 			}
 			b.startHost()
-			if s := run.result(); !test.again {
+			if s := run.Result(); !test.again {
 				b.want(s, failure.TypeCall, failure.ReasonHostLost, failure.RanUnknown)
-				b.wantAttempts(run, 1)
+				b.WantAttempts(run, 1)
 			} else if s.text() != "fine" {
 				t.Errorf("the workflow saw %+v", s)
 			}

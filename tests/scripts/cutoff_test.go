@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpsession/mcpsession/failure"
 	"github.com/mcpsession/mcpsession/session"
+	"github.com/mcpsession/mcpsession/tests/fixture"
 	"github.com/mcpsession/mcpsession/tests/link"
 	"github.com/mcpsession/mcpsession/toolset"
 )
@@ -22,10 +23,10 @@ func TestCallsAfterTheContext(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.worker(b.stdio())
-			s := b.run(where, toolset.ScriptOptions{Timeout: time.Second}, scriptAct, b.act("persist")).result()
+			s := b.run(where, toolset.ScriptOptions{Timeout: time.Second}, scriptAct, b.act("persist")).Result()
 			b.want(s, failure.TypeCall, failure.ReasonCallTimeout, failure.RanUnknown)
 			b.wantLines("began", 0)
-			err, _ := late.Load(b.file("begun"))
+			err, _ := late.Load(b.File("begun"))
 			if d, ok := failure.Call(err.(error)); !ok || d.Reason != failure.ReasonCallTimeout || d.ToolRan != failure.RanNo {
 				t.Errorf("a late call failed with %v", err)
 			}
@@ -47,7 +48,7 @@ func TestHostIsCutOff(t *testing.T) {
 			b := setup(t)
 			b.worker()
 			l := b.hostFar(b.stdio())
-			options := toolset.ScriptOptions{TaskQueue: b.hosts(), Activity: patient, Repeatable: test.repeatable}
+			options := toolset.ScriptOptions{TaskQueue: b.Hosts(), Activity: patient, Repeatable: test.repeatable}
 			// Polls of the host that is cut off take attempts with them.
 			options.Activity.RetryPolicy = unlimited
 			run := b.run(test.where, options, scriptAct, b.act("go on"))
@@ -55,26 +56,26 @@ func TestHostIsCutOff(t *testing.T) {
 			cut := time.Now()
 			l.Cut()
 			if test.repeatable {
-				b.host(session.Options{Servers: []session.Server{b.stdio()}})
+				b.Host(session.Options{Servers: []session.Server{b.stdio()}})
 				b.awaitLines("begun", 2)
-				b.eventually("there is one server", func() bool { return len(b.processes()) <= 1 })
+				b.Eventually("there is one server", func() bool { return len(b.Processes()) <= 1 })
 				if d := time.Since(cut); d > time.Minute {
 					t.Errorf("two servers ran until %v after the cut", d)
 				}
-				if err := b.client.CancelWorkflow(b.ctx, run.GetID(), run.GetRunID()); err != nil {
+				if err := b.Client.CancelWorkflow(b.Ctx, run.GetID(), run.GetRunID()); err != nil {
 					t.Fatal(err)
 				}
-				if s := run.result(); !s.Canceled {
+				if s := run.Result(); !s.Canceled {
 					t.Errorf("the workflow saw %+v", s)
 				}
 				return
 			}
-			s := run.result()
+			s := run.Result()
 			if s.Details.Reason != failure.ReasonHostLost || s.Ran != failure.RanUnknown {
 				t.Errorf("the workflow saw %+v", s)
 			}
-			if len(b.processes()) > 0 {
-				b.eventually("the server is gone, with nobody telling", func() bool { return len(b.processes()) == 0 })
+			if len(b.Processes()) > 0 {
+				b.Eventually("the server is gone, with nobody telling", func() bool { return len(b.Processes()) == 0 })
 			}
 			if d := time.Since(cut); d > time.Minute {
 				t.Errorf("the server was gone after %v", d)
@@ -92,18 +93,9 @@ func (b *bundle) hostFar(of session.Server) *link.Link {
 		b.Fatal(err)
 	}
 	b.Cleanup(l.Close)
-	options, err := server.ClientOptions()
-	if err != nil {
-		b.Fatal(err)
-	}
-	options.Logger, options.HostPort = quiet{}, l.Address()
-	c, err := client.DialContext(b.ctx, options)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(c.Close)
-	w := worker.New(c, b.hosts(), worker.Options{
-		Plugins: []worker.Plugin{b.plugin(session.Options{Servers: []session.Server{of}})}, DisableWorkflowWorker: true,
+	c := fixture.Dial(b, b.Ctx, server, func(o *client.Options) { o.HostPort = l.Address() })
+	w := worker.New(c, b.Hosts(), worker.Options{
+		Plugins: []worker.Plugin{b.Plugin(session.Options{Servers: []session.Server{of}})}, DisableWorkflowWorker: true,
 	})
 	if err := w.Start(); err != nil {
 		b.Fatal(err)

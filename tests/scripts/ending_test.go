@@ -430,7 +430,7 @@ func TestWorkerWithoutPluginStops(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.worker()
-			w := worker.New(b.client, b.hosts(), worker.Options{DisableWorkflowWorker: true})
+			w := worker.New(b.Client, b.Hosts(), worker.Options{DisableWorkflowWorker: true})
 			warm := b.stdio()
 			warm.Warm = 1
 			if err := session.Register(w, warm); err != nil {
@@ -441,12 +441,12 @@ func TestWorkerWithoutPluginStops(t *testing.T) {
 			}
 			options := patient
 			options.ScheduleToStartTimeout = 10 * time.Second
-			run := b.run(where, toolset.ScriptOptions{TaskQueue: b.hosts(), Activity: options}, scriptAct, b.act("block"))
+			run := b.run(where, toolset.ScriptOptions{TaskQueue: b.Hosts(), Activity: options}, scriptAct, b.act("block"))
 			b.awaitLines("began", 1)
 			w.Stop()
 			b.awaitLines("until", 1) // the server was told
-			b.eventually("the servers are gone", func() bool { return len(b.processes()) == 0 })
-			s := run.result()
+			b.Eventually("the servers are gone", func() bool { return len(b.Processes()) == 0 })
+			s := run.Result()
 			if s.Type == failure.TypeOpen || s.Type == "" || s.Ran != failure.RanUnknown {
 				t.Errorf("the workflow saw %+v", s)
 			}

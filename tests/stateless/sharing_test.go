@@ -171,7 +171,7 @@ func TestStaleConnection(t *testing.T) {
 		for _, pid := range b.Processes() {
 			killProcess(pid)
 		}
-		b.eventually("the process is gone", func() bool { return len(b.processes()) == 0 })
+		b.Eventually("the process is gone", func() bool { return len(b.Processes()) == 0 })
 		run := begin(b, stateless.Options{}, once(fixture.Get, nil))
 		if s := run.Result(); s.Text != "0" {
 			t.Errorf("the call saw %+v", s)
