@@ -168,6 +168,8 @@ func TestBearerOfEveryRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	counts(t, session, 1)
+	// The handshake does not wait for it for long.
+	until(t, "the stream is open", func() bool { return s.count("GET ") == 1 })
 
 	source.rotate("token-number-2") // for the ping, and then the stream
 	s.CloseClientConnections()
