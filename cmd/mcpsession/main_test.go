@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,6 +53,10 @@ func testAll(tests func()) (err error) {
 	program = filepath.Join(directory, "mcpsession.exe") // only Windows minds how it ends
 	if said, err := exec.CommandContext(ctx, "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, said)
+	}
+	if signal.Ignored(syscall.SIGHUP) {
+		// As nohup leaves it. The program would inherit that; what is caught here, it does not.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	if devserver, err = launch.Connect(ctx, launch.Options{}); err != nil {
 		return err

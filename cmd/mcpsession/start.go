@@ -74,7 +74,7 @@ func (s *settings) execute(ctx context.Context, workflowType string, timeout tim
 		case <-watching.C:
 			described, unanswered := describe(ctx, c, started)
 			if v := w.see(described, unanswered, time.Now()); v != goesOn {
-				return s.giveUp(c, started, v)
+				return s.giveUp(c, started, workflowType, v)
 			}
 			if w.taken && described != nil {
 				words.tell(described)
@@ -105,7 +105,7 @@ func (s *settings) unpolled(ctx context.Context, c *connected) bool {
 }
 
 // giveUp ends a workflow that no worker takes, so that none does later.
-func (s *settings) giveUp(c *connected, run client.WorkflowRun, v verdict) error {
+func (s *settings) giveUp(c *connected, run client.WorkflowRun, workflowType string, v verdict) error {
 	if v == temporalSilent {
 		return &fault{code: exitTemporal, err: fmt.Errorf("temporal at %s has not answered for %v; workflow %s goes on without us, and whether the tool ran is unknown",
 			c.options.HostPort, silence, run.GetID())}
@@ -123,8 +123,8 @@ func (s *settings) giveUp(c *connected, run client.WorkflowRun, v verdict) error
 		return &fault{code: exitCall, err: fmt.Errorf("the worker is gone, and for %v no other on task queue %s has gone on with workflow %s, which was ended; whether the tool ran is unknown",
 			abandoned, s.taskQueue, run.GetID())}
 	case v == notRunnable:
-		err = fmt.Errorf("a worker polls task queue %s that can't run %s; is it one of another program? Start \"mcpsession worker --config FILE --task-queue NAME\" with a queue of its own",
-			s.taskQueue, run.GetID())
+		err = fmt.Errorf("a worker polls task queue %s that can't run workflows of type %s; is it one of another program? Start \"mcpsession worker --config FILE --task-queue NAME\" with a queue of its own",
+			s.taskQueue, workflowType)
 	case err == nil && described.RawResponse.GetWorkflowExecutionInfo().GetHistoryLength() > untouched:
 		return &fault{code: exitCall, err: fmt.Errorf("workflow %s was given up as a worker had just taken it; whether the tool ran is unknown", run.GetID())}
 	default:

@@ -71,7 +71,7 @@ func (w *watch) see(described *workflowservice.DescribeWorkflowExecutionResponse
 		w.waiting, w.length = now, length
 	}
 	switch waited := now.Sub(w.waiting); {
-	case !w.taken && task.GetAttempt() >= refusals:
+	case !w.taken && (task.GetAttempt() >= refusals || task.GetAttempt() > 1 && waited > w.patience):
 		return notRunnable
 	case !w.taken && waited > w.patience:
 		return notTaken

@@ -27,6 +27,7 @@ func TestWatch(t *testing.T) {
 		want  verdict
 	}{
 		"no worker":                  {[]look{{at: 1 * time.Second, attempt: 1, length: 2}, {at: 32 * time.Second, attempt: 1, length: 2}}, notTaken},
+		"a slow one that can't":      {[]look{{attempt: 1, length: 3}, {at: untaken - time.Second, attempt: 2, length: 5}, {at: untaken + time.Second, attempt: 2, length: 5}}, notRunnable},
 		"a worker that can't":        {[]look{{attempt: 1, length: 3}, {at: time.Second, attempt: 3, length: 3}}, notRunnable},
 		"a long call":                {[]look{{attempt: 1, length: 2}, {at: time.Second, length: 9}, {at: time.Hour, length: 9}}, goesOn},
 		"one that may not describe":  {[]look{{refused: true}, {at: time.Hour, refused: true}}, goesOn},
