@@ -101,11 +101,14 @@ func (b *block) ending() *ending {
 func (b *block) listen() error {
 	a := b.attempt
 	taskQueue := queue.Name(a.server.Name, a.input.RunID, a.input.Key)
-	w := a.host.dedicatedWorker(a.client, taskQueue, func(err error) {
+	w, err := a.host.dedicatedWorker(a.client, taskQueue, func(err error) {
 		b.end(lost(failure.ReasonDedicatedWorker, "the worker of its task queue failed: %v", err))
 	})
-	b.register(w)
-	if err := w.Start(); err != nil {
+	if err == nil {
+		b.register(w)
+		err = w.Start()
+	}
+	if err != nil {
 		return fmt.Errorf("start the worker of task queue %s: %w", taskQueue, err)
 	}
 	b.worker = w

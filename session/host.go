@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
+	"github.com/mcpsession/mcpsession/internal/thrown"
 	"github.com/mcpsession/mcpsession/queue"
 )
 
@@ -100,7 +101,16 @@ const (
 // options it takes what an operation's activity would expect to find there, and
 // never its tuner, rate limits, plugins or deployment: those are meant for a
 // queue that many share.
-func (h *host) dedicatedWorker(c client.Client, taskQueue string, onFatalError func(error)) worker.Worker {
+func (h *host) dedicatedWorker(c client.Client, taskQueue string, onFatalError func(error)) (_ worker.Worker, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case error:
+			err = p // what a plugin of the client returned: New has no other way to tell it
+		default:
+			err = thrown.Error("a plugin", p)
+		}
+	}()
 	options := worker.Options{
 		DisableWorkflowWorker:              true,
 		DisableRegistrationAliasing:        true,
@@ -117,5 +127,5 @@ func (h *host) dedicatedWorker(c client.Client, taskQueue string, onFatalError f
 		options.BackgroundActivityContext = h.options.BackgroundActivityContext
 	}
 	options.Plugins = []worker.Plugin{&dedication{options: options, handedOn: h.options != nil}}
-	return worker.New(c, taskQueue, options)
+	return worker.New(c, taskQueue, options), nil
 }
